@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
+
+_MARKER = re.compile(r"[ \t]*<image>[ \t]*")
+
+
+def plain_text(text: str) -> str:
+    """A message's text without its ``<image>`` markers, which neither retrieval nor any arm shows."""
+    return _MARKER.sub(" ", text).strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,19 +148,24 @@ class Corpus(Protocol):
     @property
     def name(self) -> str:
         """What tables call it: ``memlens-mini``, or the file or folder name of a user's corpus."""
+
     @property
     def digest(self) -> str: ...
     @property
     def bundled(self) -> bool:
         """True for the mini corpora: their tables are headed 'pipeline check, not evidence'."""
+
     @property
     def lengths(self) -> tuple[str, ...]:
         """Shortest first."""
+
     def outline(self, length: str) -> Sequence[Outline]:
         """The questions of one length in corpus order."""
+
     def question(self, length: str, question_id: str) -> Question: ...
     def history(self, history_id: str) -> History: ...
     def items(self, history: History) -> tuple[Item, ...]:
         """The history in conversation order, cut into what retrieval ranks."""
+
     def image_bytes(self, image: Image) -> bytes:
         """The stored bytes. Raises DataError when the file changed, went away or is truncated."""

@@ -65,7 +65,9 @@ class Message:
     digest: str = field(init=False)
 
     def __post_init__(self) -> None:
-        blocks = [["image", b.mime, b.sha256] if isinstance(b, WireImage) else ["text", b] for b in self.blocks()]
+        blocks = [
+            ["image", b.mime, b.sha256] if isinstance(b, WireImage) else ["text", b] for b in self.blocks()
+        ]
         object.__setattr__(self, "digest", sha256_json([self.role, blocks]))
 
     def blocks(self) -> list[str | WireImage]:
@@ -104,7 +106,8 @@ class Request:
             blocks = message.blocks()
             if any(isinstance(b, WireImage) for b in blocks):
                 content: Any = [
-                    {"type": "text", "text": b} if isinstance(b, str)
+                    {"type": "text", "text": b}
+                    if isinstance(b, str)
                     else {"type": "image_url", "image_url": {"url": image_url(b)}}
                     for b in blocks
                 ]
@@ -124,8 +127,15 @@ def request_key(family: str, request: Request, repeat: int = 0) -> str:
     ``vllm/<id>``). ``repeat`` is in the key, so an A/A arm is never answered by the first arm's entry.
     """
     return sha256_json(
-        [SCHEMA, family, request.model, dict(request.params), [m.digest for m in request.messages],
-         list(request.tools), repeat]
+        [
+            SCHEMA,
+            family,
+            request.model,
+            dict(request.params),
+            [m.digest for m in request.messages],
+            list(request.tools),
+            repeat,
+        ]
     )
 
 
@@ -145,8 +155,15 @@ def _part_record(part: Part) -> dict[str, Any]:
         return {"kind": part.kind, "item": part.item, "sha256": sha256_text(part.text), "n": len(part.text)}
     image = part.image
     return {
-        "kind": part.kind, "item": part.item, "sha256": image.sha256, "n": 1, "source": image.source,
-        "w": image.width, "h": image.height, "mime": image.mime, "transform": image.transform,
+        "kind": part.kind,
+        "item": part.item,
+        "sha256": image.sha256,
+        "n": 1,
+        "source": image.source,
+        "w": image.width,
+        "h": image.height,
+        "mime": image.mime,
+        "transform": image.transform,
         "params": dict(image.params),
     }
 

@@ -1,0 +1,284 @@
+"""What happens for one cell: retrieve, render, ask, score. An async function of (stimulus, arm, workbench)."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchsuite.corpus.model import Image, Item, Question
+from benchsuite.delivery.images import ImageDesk, ImageReader
+from benchsuite.delivery.protocol import Protocol
+from benchsuite.delivery.render import RENDERER, missing_images, render, shown_images
+from benchsuite.delivery.spec import Delivery, parse_delivery
+from benchsuite.errors import BenchError, ConfigError, DataError, EndpointError
+from benchsuite.models.ask import Answered, Asker
+from benchsuite.models.spec import ModelSpec
+from benchsuite.models.wire import Request, WireImage, sha256_json, skeleton
+from benchsuite.outcome import Outcome, clean_text
+from benchsuite.plan import Arm
+from benchsuite.registry import Component, Ranking, Registry, Scorer, Services
+from benchsuite.scoring.judge import JUDGE, judge_messages, parse_verdict
+
+ITEMS_LISTED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Stimulus:
+    """Everything about a question that does not depend on the arm."""
+
+    cell: str
+    suite: str
+    corpus: str
+    question: Question
+    items: tuple[Item, ...]
+    image_bytes: ImageReader
+    protocol: Protocol
+    scorer: Scorer
+
+
+@dataclass(slots=True)
+class Workbench:
+    """What episodes of one process share. ``record`` takes a call's skeleton line and its request."""
+
+    registry: Registry
+    models: Mapping[str, ModelSpec]
+    asker: Asker
+    desk: ImageDesk
+    services: Services
+    record: Callable[[dict[str, Any], Request], None]
+    run: Mapping[str, Any] = field(default_factory=dict)
+    _components: dict[str, Any] = field(default_factory=dict)
+    _deliveries: dict[str, Delivery] = field(default_factory=dict)
+
+    def component(self, component: Component) -> Any:
+        """The one instance of a registered component in this process."""
+        if component.name not in self._components:
+            self._components[component.name] = component.build(self.services)
+        return self._components[component.name]
+
+    def delivery(self, text: str) -> Delivery:
+        if text not in self._deliveries:
+            self._deliveries[text] = parse_delivery(text, self.registry.deliveries)
+        return self._deliveries[text]
+
+    def model(self, name: str) -> ModelSpec:
+        if name not in self.models:
+            raise ConfigError(f"model {name!r} is not configured; known: {', '.join(self.models)}")
+        return self.models[name]
+
+
+async def run_episode(stimulus: Stimulus, arm: Arm, bench: Workbench) -> Outcome:
+    """Answer and score one cell. Never raises for a failed call: the outcome then has status ``error``."""
+    row = _opening_row(stimulus, arm, bench)
+    calls: list[Answered] = []
+    try:
+        await _answer_and_score(stimulus, arm, bench, row, calls)
+    except BenchError as error:
+        row.update(
+            status="error",
+            word="error",
+            answer=None,
+            score=None,
+            refused=None,
+            scores={},
+            error_kind=_kind(error),
+            error_message=clean_text(str(error)),
+        )
+    except Exception as error:  # a fault of a component: this cell's error, with its type named
+        row.update(
+            status="error",
+            word="error",
+            answer=None,
+            score=None,
+            refused=None,
+            scores={},
+            error_kind="internal",
+            error_message=clean_text(f"{type(error).__name__}: {error}"),
+        )
+    row["n_calls"] = len(calls)
+    row["requests"] = [call.key for call in calls]
+    row["run"] = {
+        **bench.run,
+        "cached": bool(calls) and all(call.cached for call in calls),
+        "latency_s": round(sum(call.reply.latency_s for call in calls), 4),
+        "attempts": sum(call.attempts for call in calls),
+        "cached_tokens": _total([call.reply.cached_tokens for call in calls]),
+        "t": round(time.time(), 3),
+    }
+    return Outcome(**row)
+
+
+async def _answer_and_score(
+    stimulus: Stimulus, arm: Arm, bench: Workbench, row: dict[str, Any], calls: list[Answered]
+) -> None:
+    question, protocol = stimulus.question, stimulus.protocol
+    delivery = bench.delivery(arm.text("delivery"))
+    spec = bench.model(arm.text("model"))
+    items = await retrieve(stimulus, arm, delivery, bench)
+    gold = set(question.evidence.turn_ids)
+    ids = [item.id for item in items]
+    row.update(
+        items=ids if len(ids) <= ITEMS_LISTED else [sha256_json(ids)],
+        n_items=len(items),
+        n_missing=missing_images(items, delivery),
+        n_gold_delivered=len(gold.intersection(turn for item in items for turn in item.turn_ids)),
+    )
+    images = await _prepare(bench.desk, shown_images(items, delivery), delivery, stimulus.image_bytes)
+    messages = render(items, question.query(), delivery, protocol, images)
+    request = Request(spec.model, messages, spec.params)
+    row["n_images"] = len(request.images)
+    row["image_tokens"] = sum(math.ceil(i.width / 32) * math.ceil(i.height / 32) for i in request.images)
+
+    answered = await _call(bench, stimulus.cell, "answer", spec, request, int(arm["repeat"]), calls)
+    reply = answered.reply
+    row.update(
+        usage_prompt=reply.prompt_tokens,
+        usage_completion=reply.completion_tokens,
+        model_served=clean_text(reply.model_served),
+        fingerprint=clean_text(reply.fingerprint),
+        finish=clean_text(reply.finish),
+    )
+    score = stimulus.scorer.score(question, reply.text, protocol.refusal)
+    row.update(
+        status="unparsed" if score.word == "unparsed" else "scored",
+        word=score.word,
+        answer=clean_text(score.answer),
+        refused=score.refused,
+        metric=score.metric,
+        score=score.score,
+        scores={} if score.score is None else {score.metric: score.score},
+        scorer=score.scorer,
+    )
+    judge = arm.text("judge")
+    if judge != "none" and question.answerable and score.word in ("right", "wrong"):
+        await _judge(stimulus, bench, bench.model(judge), row, calls)
+
+
+async def retrieve(stimulus: Stimulus, arm: Arm, delivery: Delivery, bench: Workbench) -> list[Item]:
+    """The items of an arm in the order of delivery; ties stand in conversation order."""
+    name = arm.text("retrieval")
+    component = bench.registry.retrievals.get(name)
+    if component is None:
+        raise ConfigError(f"retrieval has no value {name!r}; known: {', '.join(bench.registry.retrievals)}")
+    retriever = bench.component(component)
+    arguments: list[Any] = [stimulus.question.query(), stimulus.items, int(arm["k"])]
+    if component.oracle:
+        arguments.append(stimulus.question.evidence)
+    if inspect.iscoroutinefunction(retriever.rank):
+        ranking: Ranking = await retriever.rank(*arguments)
+    else:
+        ranking = await asyncio.to_thread(retriever.rank, *arguments)
+    return order_items(stimulus.items, ranking, delivery.order, name)
+
+
+def order_items(items: Sequence[Item], ranking: Ranking, order: str, name: str) -> list[Item]:
+    """Raises ConfigError when a retriever names an item twice or one that the history has not."""
+    position = {item.id: i for i, item in enumerate(items)}
+    scores = dict(ranking)
+    strange = [item_id for item_id in scores if item_id not in position]
+    if strange or len(scores) != len(ranking):
+        raise ConfigError(f"retrieval {name!r} returned {strange[0] if strange else 'an item twice'!r}")
+    if order == "conv":
+        chosen = sorted(scores, key=lambda item_id: position[item_id])
+    else:
+        chosen = sorted(scores, key=lambda item_id: (-scores[item_id], position[item_id]))
+    return [items[position[item_id]] for item_id in chosen]
+
+
+async def _prepare(
+    desk: ImageDesk, images: Sequence[Image], delivery: Delivery, reader: ImageReader
+) -> dict[str, WireImage]:
+    prepared: dict[str, WireImage] = {}
+    for image in images:
+        if image.sha256 not in prepared:
+            wire = desk.ready(image, delivery, reader)
+            if wire is None:
+                wire = await asyncio.to_thread(desk.prepare, image, delivery, reader)
+            prepared[image.sha256] = wire
+    return prepared
+
+
+async def _judge(
+    stimulus: Stimulus, bench: Workbench, spec: ModelSpec, row: dict[str, Any], calls: list[Answered]
+) -> None:
+    request = Request(spec.model, judge_messages(stimulus.question, row["answer"]), spec.params)
+    answered = await _call(bench, stimulus.cell, "judge", spec, request, 0, calls)
+    verdict = parse_verdict(answered.reply.text)
+    row.update(metric="judge", score=verdict, scorer=JUDGE)
+    if verdict is None:  # a judge without a verdict has judged nothing
+        row.update(status="unparsed", word="unparsed")
+    else:
+        row.update(word="right" if verdict else "wrong", scores={**row["scores"], "judge": verdict})
+
+
+async def _call(
+    bench: Workbench, cell: str, role: str, spec: ModelSpec, request: Request, repeat: int, calls: list[Answered]
+) -> Answered:
+    answered = await bench.asker.ask(spec, request, repeat)
+    calls.append(answered)
+    bench.record({"cell": cell, "role": role, **skeleton(answered.key, request)}, request)
+    return answered
+
+
+def _opening_row(stimulus: Stimulus, arm: Arm, bench: Workbench) -> dict[str, Any]:
+    question = stimulus.question
+    component = bench.registry.retrievals.get(arm.text("retrieval"))
+    return {
+        "cell": stimulus.cell,
+        "suite": stimulus.suite,
+        "corpus": stimulus.corpus,
+        "question": question.id,
+        "type": question.type,
+        "split": question.split,
+        "cluster": question.cluster,
+        "labels": list(question.labels),
+        "answerable": question.answerable,
+        "arm": arm.as_dict(),
+        "status": "error",
+        "word": "error",
+        "answer": None,
+        "gold": clean_text(question.gold),
+        "refused": None,
+        "metric": "",
+        "score": None,
+        "scores": {},
+        "scorer": stimulus.scorer.version,
+        "protocol": stimulus.protocol.label,
+        "renderer": RENDERER,
+        "items": [],
+        "n_items": 0,
+        "n_images": 0,
+        "n_missing": 0,
+        "n_gold": len(question.evidence.turn_ids),
+        "n_gold_delivered": 0,
+        "sees_gold": bool(component and component.oracle),
+        "n_calls": 0,
+        "requests": [],
+        "usage_prompt": None,
+        "usage_completion": None,
+        "image_tokens": None,
+        "model_served": "",
+        "fingerprint": "",
+        "finish": "",
+        "ingest_calls": 0,
+        "ingest_tokens": 0,
+        "ingest_bytes": 0,
+        "error_kind": "",
+        "error_message": "",
+    }
+
+
+def _kind(error: BenchError) -> str:
+    if isinstance(error, EndpointError):
+        return error.kind
+    return "data" if isinstance(error, DataError) else "config"
+
+
+def _total(counts: Sequence[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None

@@ -1,0 +1,148 @@
+"""A chat request to what the reader works on: instruction, question, and items of text with their images."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from benchsuite.models.embedded.ocr import Page
+from benchsuite.models.embedded.text import DATE
+
+OWN_REFUSAL = "unknown"
+_QUESTION = re.compile(r"^question:[ \t]*", re.I)
+_TAIL = re.compile(r"^question\b[^:\n]{0,20}:", re.I)
+_BRACKETS = r"(?:\[[^\]\n]*\]\s*|\([^)\n]*\)\s*)"
+_ROLE_LINE = re.compile(rf"^\W*?{_BRACKETS}*(?:user|assistant)\b[^:\n]{{0,60}}:[ \t]*", re.I)
+_BRACKET_LINE = re.compile(rf"^\s*{_BRACKETS}+$")
+_QUOTED = re.compile(r'["“]([^"”\n]{1,120})["”]')
+
+
+@dataclass(frozen=True, slots=True)
+class ChatPart:
+    """One block of a message: text, or a page that was read from an image."""
+
+    text: str = ""
+    page: Page | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    role: str
+    parts: tuple[ChatPart, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ContextItem:
+    """One delivered item: its text without the role line, the date its head carries, and its images."""
+
+    text: str
+    date: str
+    pages: tuple[Page, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """``refusal`` is the phrase the request asks for when the answer is not there."""
+
+    question: str
+    refusal: str
+    items: tuple[ContextItem, ...]
+
+
+@dataclass(slots=True)
+class _Draft:
+    lines: list[str] = field(default_factory=list)
+    date: str = ""
+    pages: list[Page] = field(default_factory=list)
+
+    def item(self) -> ContextItem:
+        return ContextItem("\n".join(self.lines).strip(), self.date, tuple(self.pages))
+
+
+def read_context(messages: Sequence[ChatMessage]) -> Context:
+    """Split a request. The question is what follows the last line that starts with ``Question:``.
+
+    Without such a line the last line of the last user message is the question. An item begins at a role line
+    (``(3) user:``, ``[3] user:``) or with a message of its own; text before the first role line is the head
+    of the prompt when there are role lines at all.
+    """
+    instruction = "\n".join(_text(m) for m in messages if m.role in ("system", "developer"))
+    talk = [m for m in messages if m.role not in ("system", "developer")]
+    entries: list[tuple[int, str | Page]] = []
+    for index, message in enumerate(talk):
+        for part in message.parts:
+            if part.page is not None:
+                entries.append((index, part.page))
+            else:
+                entries.extend((index, line) for line in part.text.split("\n"))
+    question, body, tail = _take_question(entries)
+    head, items = _items(body)
+    refusal = _last_quoted(instruction) or _last_quoted(tail) or _last_quoted(head) or OWN_REFUSAL
+    return Context(question, refusal, items)
+
+
+def _take_question(
+    entries: list[tuple[int, str | Page]],
+) -> tuple[str, list[tuple[int, str | Page]], str]:
+    """Question, entries before it, and the text after it."""
+    lines = [n for n, (_, entry) in enumerate(entries) if isinstance(entry, str) and entry.strip()]
+    marked = [n for n in lines if _QUESTION.match(str(entries[n][1]).strip())]
+    if not marked and not lines:
+        return "", entries, ""
+    at = marked[-1] if marked else lines[-1]
+    question = _QUESTION.sub("", str(entries[at][1]).strip()).strip()
+    rest = [str(entry) for _, entry in entries[at + 1 :] if isinstance(entry, str)]
+    if not question and any(line.strip() for line in rest):
+        question = next(line.strip() for line in rest if line.strip())
+    images_after = [entry for entry in entries[at + 1 :] if isinstance(entry[1], Page)]
+    return question, entries[:at] + images_after, "\n".join(rest)
+
+
+def _items(body: list[tuple[int, str | Page]]) -> tuple[str, tuple[ContextItem, ...]]:
+    """Text before the first role line, and the items in order."""
+    has_roles = any(isinstance(entry, str) and _ROLE_LINE.match(entry) for _, entry in body)
+    head: list[str] = []
+    drafts: list[_Draft] = []
+    current: _Draft | None = None if has_roles else _Draft()
+    if current is not None:
+        drafts.append(current)
+    pending_date = ""
+    message = body[0][0] if body else 0
+    for index, entry in body:
+        if index != message and not has_roles:
+            current = _Draft()
+            drafts.append(current)
+        message = index
+        if isinstance(entry, Page):
+            if current is None:
+                current = _Draft()
+                drafts.append(current)
+            current.pages.append(entry)
+            continue
+        role = _ROLE_LINE.match(entry)
+        if role:
+            date = DATE.search(role.group())
+            current = _Draft(lines=[entry[role.end() :]], date=date.group() if date else pending_date)
+            pending_date = ""
+            drafts.append(current)
+        elif _BRACKET_LINE.match(entry):
+            date = DATE.search(entry)
+            pending_date = date.group() if date else pending_date
+        elif _TAIL.match(entry.strip()):
+            continue
+        elif current is None:
+            head.append(entry)
+        else:
+            current.lines.append(entry)
+    items = tuple(item for item in (draft.item() for draft in drafts) if item.text or item.pages)
+    return "\n".join(head), items
+
+
+def _text(message: ChatMessage) -> str:
+    return "\n".join(part.text for part in message.parts if part.page is None)
+
+
+def _last_quoted(text: str) -> str:
+    quoted = _QUOTED.findall(text)
+    return quoted[-1].strip() if quoted else ""

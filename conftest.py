@@ -1,0 +1,3 @@
+"""Registers the plugins; nothing else."""
+
+pytest_plugins = ["benchsuite_pytest", "benchsuite_pytest.fixtures"]

@@ -1,0 +1,128 @@
+"""The pytest plugin: every hook, nothing but delegation.
+
+As an entry point it adds options, hooks and the `bench` fixture; `benchsuite_pytest.fixtures`, named by the
+root conftest of a project of cases, adds the rest.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from benchsuite.errors import BenchError
+from benchsuite_pytest import collect, hookspecs
+from benchsuite_pytest.direct import bench
+from benchsuite_pytest.options import add_options, read_settings
+from benchsuite_pytest.planned import regroup
+from benchsuite_pytest.preflight import PreflightError, build_registry
+from benchsuite_pytest.results import ExitStatus, Results
+from benchsuite_pytest.session import SESSION, BenchSession
+from benchsuite_pytest.terminal import Progress
+
+__all__ = ["bench"]
+
+EXIT_USAGE = 4
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    pluginmanager.add_hookspecs(hookspecs)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    add_options(parser)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    """Check everything that needs no model call; a fault ends the session here: exit 4, one line a cause."""
+    if config.option.help or config.option.version:
+        return None
+    try:
+        registry = build_registry()
+        config.hook.pytest_bench_register.call_historic(kwargs={"registry": registry})
+        session = config.stash[SESSION] = BenchSession(config, read_settings(config), registry)
+        session.check()
+    except PreflightError as error:
+        return _refuse(error.problems)
+    except BenchError as error:
+        return _refuse([str(error)])
+    return None
+
+
+def _refuse(problems: Any) -> int:
+    for problem in problems:
+        sys.stderr.write(f"benchsuite: {problem}\n")
+    return EXIT_USAGE
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    collect.add_markers(config)
+    session = config.stash.get(SESSION, None)
+    if session is None or session.is_worker:
+        return
+    session.progress = Progress(session.pace.describe)
+    config.pluginmanager.register(Results(session), "benchsuite_results")
+    config.pluginmanager.register(ExitStatus(session), "benchsuite_exit_status")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Join pytest-xdist, in the controller of a distributed session."""
+    config = session.config
+    if config.pluginmanager.hasplugin("dsession") and SESSION in config.stash:
+        from benchsuite_pytest.xdist_bridge import Bridge
+
+        config.pluginmanager.register(Bridge(config.stash[SESSION]), "benchsuite_xdist")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    collect.generate(metafunc)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tell every item which cell it shows, and drop the empty shells of experiments that were cut to nothing."""
+    collect.attach(config, items)
+
+
+class _Order:
+    """Last of all: cells of one history next to each other, whatever another plugin did to the order."""
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        regroup(items)
+
+
+def pytest_plugin_registered(plugin: object, manager: pytest.PytestPluginManager) -> None:
+    if plugin is sys.modules[__name__]:
+        manager.register(_Order(), "benchsuite_order")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    if SESSION in session.config.stash:
+        session.config.stash[SESSION].write_items(session)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
+    try:
+        return (yield)
+    finally:
+        if SESSION in session.config.stash:
+            session.config.stash[SESSION].stop_engine()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    result = yield
+    collect.hold_to_strict(pyfuncitem)
+    return result
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if SESSION in config.stash:
+        config.stash[SESSION].shut_down()

@@ -1,0 +1,224 @@
+"""From a declared experiment to cells, pytest params and marks; and the check of ``-m`` expressions."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from benchsuite.corpus.model import Corpus, Outline
+from benchsuite.delivery.spec import parse_delivery
+from benchsuite.errors import ConfigError
+from benchsuite.plan import (
+    INTEGER_AXES,
+    Arm,
+    Cell,
+    Value,
+    make_arm,
+    make_cell,
+    parse_contrast,
+    select_questions,
+)
+from benchsuite.registry import Registry
+from benchsuite_pytest.options import Settings
+
+_SETTINGS = ("contrasts", "tables", "family", "primary", "core")
+LABEL_KEYS = ("type", "split")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Experiment:
+    """A case function's declaration, read from ``@pytest.mark.experiment``."""
+
+    nodeid: str
+    suite: str
+    axes: Mapping[str, tuple[Value, ...]]
+    contrasts: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    family: str = ""
+    primary: str = ""
+    core: tuple[Mapping[str, Value], ...] = ()
+
+    def facts(self) -> dict[str, object]:
+        """What run.json says of it."""
+        return {
+            "suite": self.suite,
+            "axes": {name: list(values) for name, values in self.axes.items()},
+            "contrasts": list(self.contrasts),
+            "tables": list(self.tables),
+            "family": self.family,
+            "primary": self.primary,
+        }
+
+
+@dataclass(slots=True)
+class Planner:
+    """Expands experiments over the corpora of a session; the same cell is one object however often it is planned."""
+
+    registry: Registry
+    settings: Settings
+    corpora: Mapping[str, Corpus]
+    models: Sequence[str]
+    cells: dict[str, Cell] = field(default_factory=dict)
+    _selected: dict[tuple[str, str], list[Outline]] = field(default_factory=dict)
+
+    def experiment(self, nodeid: str, suite: str, declared: Mapping[str, Any]) -> Experiment:
+        """Raises ConfigError for an axis or value that does not exist."""
+        if suite not in self.corpora:
+            raise ConfigError(f"{nodeid}: no suite {suite!r} is registered")
+        axes: dict[str, tuple[Value, ...]] = {
+            name: tuple(values) for name, values in declared.items() if name not in _SETTINGS
+        }
+        axes.setdefault("length", self.corpora[suite].lengths[:1])
+        axes.setdefault("model", tuple(self.models))
+        if self.settings.judge != "none":
+            axes["judge"] = (self.settings.judge,)
+        if self.settings.repeats > 1:
+            axes["repeat"] = tuple(range(self.settings.repeats))
+        for name, values in self.settings.axes.items():
+            axes[name] = axis_values(name, values)
+        for name, given in axes.items():
+            self.check_axis(name, given, suite)
+        contrasts = tuple(declared.get("contrasts", ()))
+        for text in contrasts:
+            parse_contrast(text)
+        return Experiment(
+            nodeid=nodeid,
+            suite=suite,
+            axes=axes,
+            contrasts=contrasts,
+            tables=tuple(declared.get("tables", ())),
+            family=declared.get("family", ""),
+            primary=declared.get("primary", ""),
+            core=tuple(declared.get("core", ())),
+        )
+
+    def check_axis(self, name: str, values: Sequence[Value], suite: str | None = None) -> None:
+        """Raises ConfigError when the axis or one of its values does not exist."""
+        if name not in self.registry.axis_order:
+            raise ConfigError(f"no axis {name!r}; axes: {', '.join(self.registry.axis_order)}")
+        known = self.known_values(name, suite)
+        for value in values:
+            if name == "delivery":
+                parse_delivery(str(value), self.registry.deliveries)
+            elif known is not None and value not in known:
+                raise ConfigError(f"{name} has no value {value!r}; known: {', '.join(map(str, known))}")
+
+    def known_values(self, name: str, suite: str | None = None) -> Sequence[Value] | None:
+        """The values an axis (or ``type``, ``split``) can have; None where any whole number will do."""
+        corpora = [self.corpora[suite]] if suite else list(self.corpora.values())
+        if name == "length":
+            return _unique(length for corpus in corpora for length in corpus.lengths)
+        if name in LABEL_KEYS:
+            outlines = (o for corpus in corpora for length in corpus.lengths for o in corpus.outline(length))
+            return _unique(getattr(o, name) for o in outlines)
+        if name == "retrieval":
+            return tuple(self.registry.retrievals)
+        if name == "delivery":
+            return tuple(self.registry.deliveries)
+        if name in ("model", "judge"):
+            return (*self.models, *(("none", self.settings.judge) if name == "judge" else ()))
+        if name in self.registry.suite_axes:
+            return self.registry.suite_axes[name].values
+        return None if name in INTEGER_AXES else ("none",)
+
+    def expand(self, experiment: Experiment) -> list[tuple[Cell, bool]]:
+        """Every cell of an experiment, questions outermost, and whether it is in the experiment's core."""
+        names = list(experiment.axes)
+        arms: dict[str, list[tuple[Arm, bool]]] = {}
+        for values in itertools.product(*experiment.axes.values()):
+            table = dict(zip(names, values, strict=True))
+            arm = make_arm(table, self.registry.axis_order, self.registry.defaults)
+            core = any(all(arm[axis] == value for axis, value in wanted.items()) for wanted in experiment.core)
+            arms.setdefault(str(arm["length"]), []).append((arm, core))
+        cells: list[tuple[Cell, bool]] = []
+        for length, of_length in arms.items():
+            for outline in self._questions(experiment.suite, length):
+                for arm, core in of_length:
+                    cell = make_cell(experiment.suite, arm, outline)
+                    known = self.cells.setdefault(cell.id, cell)
+                    if known.outline.id != outline.id or known.arm != arm:
+                        raise ConfigError(f"{experiment.nodeid}: two cells would have the id {cell.id}")
+                    cells.append((known, core))
+        return cells
+
+    def _questions(self, suite: str, length: str) -> list[Outline]:
+        if (suite, length) not in self._selected:
+            outlines = self.corpora[suite].outline(length)
+            self._selected[suite, length] = select_questions(outlines, self.settings.limit, self.settings.shard)
+        return self._selected[suite, length]
+
+
+def axis_values(name: str, texts: Sequence[str]) -> tuple[Value, ...]:
+    """The values of one ``--bench-axis``. Raises ConfigError where a whole number is due and something else came."""
+    if not texts:
+        raise ConfigError(f"--bench-axis {name}: no values")
+    if name not in INTEGER_AXES:
+        return tuple(texts)
+    for text in texts:
+        if not (text.isascii() and text.isdigit() and int(text) >= INTEGER_AXES[name]):
+            raise ConfigError(
+                f"{name} has no value {text!r}; it takes whole numbers of {INTEGER_AXES[name]} or more"
+            )
+    return tuple(int(text) for text in texts)
+
+
+class MarkMaker:
+    """One ``cell`` mark per arm, type and split, shared by all cells that have them (3.0 against 3.4 KB a cell)."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[str, str, str], pytest.MarkDecorator] = {}
+
+    def mark(self, cell: Cell) -> pytest.MarkDecorator:
+        key = (cell.arm.key, cell.outline.type, cell.outline.split)
+        if key not in self._made:
+            labels = {name: getattr(cell.outline, name) for name in LABEL_KEYS}
+            self._made[key] = pytest.mark.cell(**cell.arm.as_dict(), **labels)
+        return self._made[key]
+
+
+_CELL_CALL = re.compile(r"\bcell\(([^()]*)\)")
+_KEYWORD = re.compile(r"(\w+)\s*=\s*(.+)", re.DOTALL)
+
+
+def check_mark_expression(expression: str, planner: Planner) -> list[str]:
+    """Problems of the ``cell(...)`` calls in a ``-m`` expression: unknown axes or values, unquoted values."""
+    problems: list[str] = []
+    known_names = (*planner.registry.axis_order, *LABEL_KEYS)
+    for call in _CELL_CALL.finditer(expression):
+        for pair in filter(None, (part.strip() for part in call[1].split(","))):
+            match = _KEYWORD.fullmatch(pair)
+            name, value = (match[1], match[2].strip()) if match else ("", "")
+            if not match:
+                problems.append(f"-m: cell({pair}): write cell(axis='value')")
+            elif name not in known_names:
+                problems.append(f"-m: cell() has no axis {name!r}; axes: {', '.join(known_names)}")
+            elif name in INTEGER_AXES:
+                if not value.isdigit():
+                    problems.append(f"-m: cell({name}={value}): {name} is a whole number, without quotes")
+            elif len(value) < 2 or value[0] not in "'\"" or value[-1] != value[0]:
+                problems.append(f"-m: quote the value: cell({name}='{value}')")
+            else:
+                problems += _value_problem(name, value[1:-1], planner)
+    return problems
+
+
+def _value_problem(name: str, value: str, planner: Planner) -> list[str]:
+    try:
+        if name in LABEL_KEYS:
+            known = planner.known_values(name)
+            if known is not None and value not in known:
+                raise ConfigError(f"{name} has no value {value!r}; known: {', '.join(map(str, known))}")
+        else:
+            planner.check_axis(name, [value])
+    except ConfigError as error:
+        return [f"-m: {error}"]
+    return []
+
+
+def _unique(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(values))

@@ -1,0 +1,100 @@
+"""Cells as ordinary pytest items: parametrisation, marks, and what each item shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchsuite.errors import BenchError
+from benchsuite.outcome import Outcome
+from benchsuite_pytest.cells import MarkMaker
+from benchsuite_pytest.planned import ITEM_CELL, ITEM_EXPERIMENT
+from benchsuite_pytest.session import SESSION, BenchSession
+
+CELL_ID = "cell_id"
+_MARKERS = (
+    "experiment(**axes, contrasts, tables, family, primary, core): declares an experiment over axes",
+    "cell(**axes, type, split): the axis values of one cell; applied automatically, for -m",
+    "core: the frozen arms that `make bench` runs",
+)
+_NOTHING_LEFT = "no cells are left by --bench-limit and --bench-shard"
+
+
+def add_markers(config: pytest.Config) -> None:
+    for line in _MARKERS:
+        config.addinivalue_line("markers", line)
+    session = config.stash.get(SESSION, None)
+    for suite in session.registry.corpora if session is not None else ():
+        config.addinivalue_line("markers", f"{suite}: cases of the {suite} suite")
+
+
+def generate(metafunc: pytest.Metafunc) -> None:
+    """Parametrise a function marked ``experiment`` with its cells; ids are the part after the cell id's colon."""
+    declared = metafunc.definition.get_closest_marker("experiment")
+    if declared is None:
+        return
+    nodeid = metafunc.definition.nodeid
+    session = metafunc.config.stash[SESSION]
+    suites = [mark.name for mark in metafunc.definition.iter_markers() if mark.name in session.registry.corpora]
+    if CELL_ID not in metafunc.fixturenames or not suites:
+        needs = "the outcome fixture" if suites else f"a suite's marker ({', '.join(session.registry.corpora)})"
+        pytest.fail(f"{nodeid}: an experiment needs {needs}", pytrace=False)
+    try:
+        planner = session.prepared.planner
+        experiment = planner.experiment(nodeid, suites[0], declared.kwargs)
+        cells = planner.expand(experiment)
+    except BenchError as error:
+        pytest.fail(f"{nodeid}: {error}", pytrace=False)
+    metafunc.definition.stash[ITEM_EXPERIMENT] = experiment
+    session.experiments[nodeid] = experiment
+    marks = MarkMaker()
+    metafunc.parametrize(
+        CELL_ID,
+        [
+            pytest.param(
+                cell.id, id=cell.bracket, marks=[marks.mark(cell), pytest.mark.core] if core else marks.mark(cell)
+            )
+            for cell, core in cells
+        ],
+    )
+
+
+def attach(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Give every item its cell and experiment; an experiment without any cell is deselected, not skipped."""
+    session = config.stash.get(SESSION, None)
+    if session is None:
+        return
+    empty: list[pytest.Item] = []
+    for item in items:
+        if item.get_closest_marker("experiment") is None:
+            continue
+        cell_id = item.callspec.params.get(CELL_ID) if hasattr(item, "callspec") else None
+        cell = session.prepared.planner.cells.get(cell_id) if isinstance(cell_id, str) else None
+        if cell is None:
+            empty.append(item)
+            continue
+        item.stash[ITEM_CELL] = cell
+        item.stash[ITEM_EXPERIMENT] = session.experiments[item.nodeid.partition("[")[0]]
+    if empty:
+        config.hook.pytest_deselected(items=empty)
+        gone = set(empty)
+        items[:] = [item for item in items if item not in gone]
+
+
+def report_row(item: pytest.Item, outcome: Outcome) -> None:
+    """Send a cell's row to the controller with the item's report; a rerun replaces it."""
+    from benchsuite.outcome import row_json
+
+    item.user_properties[:] = [pair for pair in item.user_properties if pair[0] != "bench"]
+    item.user_properties.append(("bench", row_json(outcome.to_row())))
+
+
+def hold_to_strict(item: pytest.Function) -> None:
+    """``--bench-strict``: a cell that was not answered right fails its case."""
+    session: BenchSession | None = item.config.stash.get(SESSION, None)
+    outcome: Any = item.funcargs.get("outcome")
+    if session is None or not session.settings.strict or not isinstance(outcome, Outcome):
+        return
+    if outcome.word not in ("right", "grounded"):
+        pytest.fail(f"{outcome.word}: answered {outcome.answer!r}, gold {outcome.gold!r}", pytrace=False)

@@ -1,0 +1,165 @@
+"""The direct lane: ``bench.ask`` in anyone's tests. Same cache and row as a cell, in no plan and no table."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image as PillowImage
+
+from benchsuite.corpus.model import History, Image, Question, Session, Turn
+from benchsuite.corpus.store import turn_items
+from benchsuite.delivery.protocol import bundled_protocol
+from benchsuite.episode import Stimulus
+from benchsuite.errors import ConfigError
+from benchsuite.models.wire import sha256_json
+from benchsuite.outcome import Outcome, row_json
+from benchsuite.plan import make_arm
+from benchsuite.registry import Component
+from benchsuite.scoring.answers import Score, final_answer
+from benchsuite_pytest.lane import BenchLane
+from benchsuite_pytest.planned import DIRECT
+from benchsuite_pytest.session import SESSION, BenchSession
+
+SUITE = "memlens"  # whose wording and scorer the direct lane uses
+
+
+class Bench:
+    """Ask a configured model about a history, from any test.
+
+    Example::
+
+        def test_total(bench):
+            outcome = bench.ask("What is the total?", history=[{"role": "user", "images": ["receipt.png"]}])
+            assert outcome.answered and "12.50" in outcome.answer
+    """
+
+    def __init__(self, session: BenchSession, request: pytest.FixtureRequest) -> None:
+        self._session, self._request = session, request
+
+    def ask(
+        self,
+        question: str | Question,
+        *,
+        history: History | Sequence[Turn | Mapping[str, Any]] | None = None,
+        at: str | None = None,
+        retrieval: str | Any | None = None,
+        delivery: str = "pixels",
+        model: str | None = None,
+    ) -> Outcome:
+        """The outcome of one question.
+
+        ``history`` is a History, or turns: Turn objects or mappings with ``role``, ``text``, ``date`` and
+        ``images`` (paths or bytes). ``retrieval`` is a registered name or any object with ``rank``; without it
+        the whole history is delivered. A plain string has no gold, so its outcome is answered but not scored.
+        Raises ConfigError for a state, retrieval, delivery or model that does not exist.
+        """
+        if at is not None:
+            raise ConfigError(f"no conversation state {at!r}: no checkpoints are registered")
+        pictures = _Pictures()
+        turns = _turns(history, pictures)
+        digest = _history_digest(turns)
+        asked = (
+            question
+            if isinstance(question, Question)
+            else Question(
+                id=hashlib.sha256(question.encode()).hexdigest()[:12],
+                type="",
+                text=question,
+                gold="",
+                date="",
+                history_id=digest,
+            )
+        )
+        registry = self._session.registry
+        name = retrieval if isinstance(retrieval, str) else "full"
+        component = registry.retrievals.get(name)
+        if component is None:
+            raise ConfigError(f"retrieval has no value {name!r}; known: {', '.join(registry.retrievals)}")
+        if retrieval is not None and not isinstance(retrieval, str):
+            name = f"object.{type(retrieval).__name__}"
+            component = Component(name, lambda: retrieval)
+        labels = self._session.prepared.tested
+        arm = make_arm(
+            {"retrieval": name, "delivery": delivery, "model": model or labels[0]},
+            registry.axis_order,
+            registry.defaults,
+        )
+        scorer = registry.scorers[SUITE]
+        stimulus = Stimulus(
+            cell=f"{DIRECT}:{arm.key}-{sha256_json([asked.text, asked.date, digest])[:12]}",
+            suite=DIRECT,
+            corpus=DIRECT,
+            question=asked,
+            items=turn_items(History(digest, (Session("", "", turns),))),
+            image_bytes=pictures.bytes_of,
+            protocol=self._session.prepared.protocols.get(SUITE) or bundled_protocol(SUITE),
+            scorer=scorer if isinstance(question, Question) else replace(scorer, score=_unscored),
+        )
+        engine = self._session.engine(self._request.session)
+        lane = engine.lane
+        assert isinstance(lane, BenchLane)
+        outcome = engine.submit(lane.ask_direct(stimulus, arm, component)).result()
+        self._request.node.user_properties.append(("bench-direct", row_json(outcome.to_row())))
+        return outcome
+
+
+@pytest.fixture
+def bench(request: pytest.FixtureRequest) -> Bench:
+    """Ask a configured model directly: see :class:`Bench`."""
+    return Bench(request.config.stash[SESSION], request)
+
+
+class _Pictures:
+    """Images handed in by a test, by digest."""
+
+    def __init__(self) -> None:
+        self._data: dict[str, bytes] = {}
+
+    def add(self, given: str | Path | bytes) -> Image:
+        data = given if isinstance(given, bytes) else Path(given).read_bytes()
+        digest = hashlib.sha256(data).hexdigest()
+        name = "image" if isinstance(given, bytes) else str(given)
+        try:
+            with PillowImage.open(io.BytesIO(data)) as picture:
+                mime = PillowImage.MIME.get(picture.format or "", "")
+                width, height = picture.size
+        except OSError as error:
+            raise ConfigError(f"{name}: not an image: {error}") from None
+        self._data[digest] = data
+        return Image(digest, name, mime, width, height, len(data))
+
+    def bytes_of(self, image: Image) -> bytes:
+        return self._data[image.sha256]
+
+
+def _turns(history: History | Sequence[Turn | Mapping[str, Any]] | None, pictures: _Pictures) -> tuple[Turn, ...]:
+    if isinstance(history, History):
+        return history.turns
+    turns: list[Turn] = []
+    for index, given in enumerate(history or ()):
+        if isinstance(given, Turn):
+            turns.append(given)
+            continue
+        unknown = set(given) - {"role", "text", "date", "images"}
+        if unknown:
+            raise ConfigError(f"turn {index}: no field {sorted(unknown)[0]!r}; fields: role, text, date, images")
+        images = tuple(pictures.add(image) for image in given.get("images", ()))
+        turns.append(
+            Turn(f"t{index}", given.get("role", "user"), given.get("text", ""), images, given.get("date", ""))
+        )
+    return tuple(turns)
+
+
+def _history_digest(turns: Sequence[Turn]) -> str:
+    return sha256_json([[t.role, t.text, t.date, [i.sha256 for i in t.images]] for t in turns])
+
+
+def _unscored(question: Question, answer: str, refusal: str) -> Score:
+    """A question without gold has an answer and no score."""
+    return Score("unparsed", None, None, "", "none/1", final_answer(answer))

@@ -1,0 +1,72 @@
+"""Fixtures of cases: read-only views of what the engine uses, and the outcome."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from benchsuite.corpus.model import Query
+from benchsuite.delivery.spec import Delivery
+from benchsuite.models.spec import ModelSpec
+from benchsuite.outcome import Outcome
+from benchsuite.plan import Cell
+from benchsuite.registry import Component
+from benchsuite_pytest.collect import report_row
+from benchsuite_pytest.planned import ITEM_CELL
+from benchsuite_pytest.session import SESSION, BenchSession
+
+VIEWS = ("probe", "retriever", "delivery", "model")
+
+
+def _cell(request: pytest.FixtureRequest) -> Cell:
+    cell: Cell | None = request.node.stash.get(ITEM_CELL, None)
+    if cell is None:
+        pytest.fail("this fixture belongs to functions marked `experiment`", pytrace=False)
+    return cell
+
+
+@pytest.fixture
+def probe(request: pytest.FixtureRequest, cell_id: str) -> Query:
+    """What is asked: text, date, images, options; no type and no gold."""
+    return cast(Query, _session(request).view("probe", _cell(request)))
+
+
+@pytest.fixture
+def retriever(request: pytest.FixtureRequest, cell_id: str) -> Component:
+    """The registered component on the cell's retrieval axis."""
+    return cast(Component, _session(request).view("retriever", _cell(request)))
+
+
+@pytest.fixture
+def delivery(request: pytest.FixtureRequest, cell_id: str) -> Delivery:
+    """The cell's Delivery."""
+    return cast(Delivery, _session(request).view("delivery", _cell(request)))
+
+
+@pytest.fixture
+def model(request: pytest.FixtureRequest, cell_id: str) -> ModelSpec:
+    """The answering model's spec; its key is not in it."""
+    return cast(ModelSpec, _session(request).view("model", _cell(request)))
+
+
+@pytest.fixture
+def outcome(request: pytest.FixtureRequest, cell_id: str) -> Outcome:
+    """The scored answer of this case's cell. A call that gave no answer is this test's ERROR, never a score."""
+    session, cell = _session(request), _cell(request)
+    for name in VIEWS:
+        if name in request.fixturenames and request.getfixturevalue(name) is not session.view(name, cell):
+            pytest.fail(
+                f"fixture {name!r} is overridden, but a declared cell is sent as its axes say; register a component "
+                "and name it on the axis, or use bench.ask",
+                pytrace=False,
+            )
+    result = session.outcome(request.session, cell)
+    report_row(request.node, result)
+    if not result.answered:
+        pytest.fail(f"not answered: {result.error_message}", pytrace=False)
+    return result
+
+
+def _session(request: pytest.FixtureRequest) -> BenchSession:
+    return request.config.stash[SESSION]

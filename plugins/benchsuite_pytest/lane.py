@@ -1,0 +1,158 @@
+"""What one process needs to answer cells: cache, client, encoder, call log. Lives on the engine's loop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import OrderedDict
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from benchsuite.corpus.model import Item
+from benchsuite.delivery.images import ImageDesk
+from benchsuite.episode import Stimulus, Workbench, run_episode
+from benchsuite.errors import EndpointError
+from benchsuite.files import AppendFile
+from benchsuite.models.ask import Asker
+from benchsuite.models.cache import open_cache
+from benchsuite.models.client import HttpTransport, Servers, Transport
+from benchsuite.models.embedded import EMBEDDED_VERSION, EMBEDDING_MODEL
+from benchsuite.models.slots import Slots
+from benchsuite.models.spec import ModelSpec, embedded_spec
+from benchsuite.models.wire import Reply, Request
+from benchsuite.outcome import Outcome
+from benchsuite.plan import Arm, Cell
+from benchsuite.registry import Component
+from benchsuite.retrieval.embed import TextEncoder, Vectors, VectorStore
+from benchsuite_pytest.preflight import Prepared
+
+HISTORIES_KEPT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a process writes: its worker name, the run's folder, its shard."""
+
+    worker: str
+    run: Path
+    shard: int | None = None
+
+
+class BenchLane:
+    """The engine's lane over a prepared session. Everything is opened on the loop and closed there."""
+
+    def __init__(self, prepared: Prepared, place: Place, slots: Slots, servers: Servers) -> None:
+        self._prepared, self._place, self._slots, self._servers = prepared, place, slots, servers
+        self._items: OrderedDict[str, tuple[Item, ...]] = OrderedDict()
+        self._open = AsyncExitStack()
+
+    async def open(self) -> None:
+        prepared, settings, place = self._prepared, self._prepared.settings, self._place
+        cache_folder = settings.folder / "cache"
+        desk = ImageDesk(cache_folder / "image")
+        self._calls = AppendFile(place.run / "calls" / f"{place.worker}.jsonl")
+        self._open.callback(self._calls.close)
+        self._cache = open_cache(cache_folder, settings.cache, replay=settings.replay)
+        if self._cache is not None:
+            self._open.push_async_callback(asyncio.to_thread, self._cache.close)
+        http = HttpTransport(desk.bytes_of, self._servers)
+        self._open.push_async_callback(http.close)
+        self._encoder = TextEncoder(
+            EMBEDDING_MODEL,
+            VectorStore(cache_folder / "embedding" / f"embedded-{EMBEDDED_VERSION}"),
+            lambda: self._servers.locate(embedded_spec()),
+        )
+        self._open.push_async_callback(self._encoder.close)
+        responders = {name: factory() for name, factory in prepared.registry.transports.items()}
+        self.workbench = Workbench(
+            registry=prepared.registry,
+            models=prepared.models,
+            asker=Asker(_Switch(responders, http), self._slots, self._cache, replay=settings.replay),
+            desk=desk,
+            services=self,
+            record=self._record,
+            run={
+                "id": place.run.name,
+                "worker": place.worker,
+                "shard": place.shard,
+                "ingest_s": 0.0,
+                "direct": False,
+            },
+        )
+
+    async def run(self, cell: Cell) -> Outcome:
+        return await run_episode(await self._stimulus(cell), cell.arm, self.workbench)
+
+    async def ask_direct(self, stimulus: Stimulus, arm: Arm, component: Component) -> Outcome:
+        """The direct lane: same cache, same row, in no plan and no table; ``component`` may be anyone's."""
+        bench = self.workbench
+        registry = replace(bench.registry, retrievals={**bench.registry.retrievals, component.name: component})
+        direct = Workbench(
+            registry,
+            bench.models,
+            bench.asker,
+            bench.desk,
+            bench.services,
+            bench.record,
+            run={**bench.run, "direct": True},
+        )
+        return await run_episode(stimulus, arm, direct)
+
+    async def close(self) -> None:
+        await self._open.aclose()
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        """See benchsuite.registry.Services."""
+        return await self._encoder.embed(texts)
+
+    async def _stimulus(self, cell: Cell) -> Stimulus:
+        prepared = self._prepared
+        corpus = prepared.corpora[cell.suite]
+        question = await asyncio.to_thread(corpus.question, str(cell.arm["length"]), cell.outline.id)
+        items = self._items.get(cell.group)
+        if items is None:
+            history = await asyncio.to_thread(corpus.history, question.history_id)
+            items = self._items[cell.group] = corpus.items(history)
+            if len(self._items) > HISTORIES_KEPT:
+                self._items.popitem(last=False)
+        return Stimulus(
+            cell=cell.id,
+            suite=cell.suite,
+            corpus=corpus.digest,
+            question=question,
+            items=items,
+            image_bytes=corpus.image_bytes,
+            protocol=prepared.protocols[cell.suite],
+            scorer=prepared.registry.scorers[cell.suite],
+        )
+
+    def _record(self, line: dict[str, Any], request: Request) -> None:
+        if self._cache is not None:
+            texts: dict[str, bytes] = {}
+            for message, (_, records) in zip(request.messages, line["messages"], strict=True):
+                for part, record in zip(message.parts, records, strict=True):
+                    if part.image is None:
+                        texts[record["sha256"]] = part.text.encode("utf-8", "surrogatepass")
+            self._cache.put_parts(texts)
+        self._calls.append(json.dumps(line, separators=(",", ":")))
+
+
+class _Switch:
+    """Sends to an in-process responder where one has the model's name, else over HTTP."""
+
+    def __init__(self, responders: dict[str, Transport], http: Transport) -> None:
+        self._responders, self._http = responders, http
+
+    async def send(self, spec: ModelSpec, request: Request) -> Reply:
+        responder = self._responders.get(spec.name)
+        if responder is None:
+            return await self._http.send(spec, request)
+        try:
+            return await responder.send(spec, request)
+        except EndpointError:
+            raise
+        except Exception as error:
+            raise EndpointError("transport", spec.endpoint, f"{type(error).__name__}: {error}") from error

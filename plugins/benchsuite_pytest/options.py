@@ -1,0 +1,156 @@
+"""Command-line options and their ini twins. CLI defaults are None, so that 'unset' is visible."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchsuite.errors import ConfigError
+
+# name: (metavar, repeatable, help). Help says what a value does, then an example.
+_OPTIONS: Mapping[str, tuple[str, bool, str]] = {
+    "model": (
+        "NAME",
+        True,
+        "model under test: embedded, embedded-forced, vllm:ID, URL#MODEL, or an entry of "
+        "bench-models.toml; repeat or separate by commas for several",
+    ),
+    "judge": ("NAME", False, "model that judges what rules leave open (default: none)"),
+    "corpus": (
+        "SUITE=PATH",
+        True,
+        "corpus of a suite: a file or folder in its public format, or a bundled name; "
+        "'#SPLIT' takes one split, e.g. memlens=data/memlens or memlens=memlens-mini#dev",
+    ),
+    "axis": ("AXIS=V1,V2", True, "replace the values of an axis, or add the axis, e.g. retrieval=bm25,oracle"),
+    "limit": ("N", False, "the first N questions of each suite, by content hash; all arms are kept"),
+    "shard": ("I/N", False, "the I-th of N shards of the questions, e.g. 2/4"),
+    "concurrency": ("N", False, "requests in flight over all workers (default: 64)"),
+    "cache": ("MODE", False, "answer cache: on (default), off, readonly, refresh"),
+    "retries": ("N", False, "tries for a request that met 429, 5xx or a lost connection (default: 5)"),
+    "timeout": ("SECONDS", False, "time limit of one request (default: 300)"),
+    "repeats": ("N", False, "ask every cell N times; the repeat is an axis (default: 1)"),
+    "protocol": ("FILE", False, "TOML file with the prompt wording to use"),
+    "save": ("NAME", False, "name of the run's folder"),
+    "dir": ("DIR", False, "where caches and runs are kept (default: .bench in the root directory)"),
+}
+_FLAGS: Mapping[str, str] = {
+    "strict": "a wrong or unparsed answer fails its test case",
+    "replay": "answer from the cache alone: a miss is an error and nothing is sent",
+}
+_CHOICES = {"cache": ("on", "off", "readonly", "refresh")}
+
+
+def add_options(parser: pytest.Parser) -> None:
+    group = parser.getgroup("bench", "multimodal agent memory benchmark")
+    for name, (metavar, repeatable, text) in _OPTIONS.items():
+        action = "append" if repeatable else "store"
+        group.addoption(f"--bench-{name}", metavar=metavar, default=None, help=text, action=action)
+        if repeatable:
+            parser.addini(f"bench_{name}", text, type="args", default=[])
+        else:
+            parser.addini(f"bench_{name}", text, type="string", default="")
+    for name, text in _FLAGS.items():
+        group.addoption(f"--bench-{name}", action="store_true", default=None, help=text)
+        parser.addini(f"bench_{name}", text, type="bool", default=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The options of a session, read and checked."""
+
+    models: tuple[str, ...]
+    judge: str
+    corpora: Mapping[str, str]
+    axes: Mapping[str, tuple[str, ...]]
+    limit: int | None
+    shard: tuple[int, int] | None
+    concurrency: int
+    cache: str
+    replay: bool
+    retries: int | None
+    timeout_s: float | None
+    repeats: int
+    protocol: Path | None
+    save: str
+    strict: bool
+    folder: Path
+    root: Path
+
+
+def read_settings(config: pytest.Config) -> Settings:
+    """Raises ConfigError naming the option and what it takes."""
+
+    def value(name: str) -> Any:
+        given = config.getoption(f"--bench-{name}")
+        return given if given is not None else config.getini(f"bench_{name}")
+
+    cache = value("cache") or "on"
+    if cache not in _CHOICES["cache"]:
+        raise ConfigError(f"--bench-cache: no mode {cache!r}; modes: {', '.join(_CHOICES['cache'])}")
+    root = config.rootpath
+    protocol = value("protocol")
+    models = [name for text in value("model") for name in text.split(",") if name]
+    repeats = _number(value("repeats"), "repeats", 1)
+    return Settings(
+        models=tuple(models) or ("embedded",),
+        judge=value("judge") or "none",
+        corpora=dict(_pair(text, "corpus", "SUITE=PATH") for text in value("corpus")),
+        axes={
+            axis: tuple(v for v in values.split(",") if v)
+            for axis, values in (_pair(text, "axis", "AXIS=V1,V2") for text in value("axis"))
+        },
+        limit=_number(value("limit"), "limit", 1),
+        shard=_shard(value("shard")),
+        concurrency=_number(value("concurrency"), "concurrency", 1) or 64,
+        cache=cache,
+        replay=bool(value("replay")),
+        retries=_number(value("retries"), "retries", 1),
+        timeout_s=_seconds(value("timeout")),
+        repeats=repeats or 1,
+        protocol=(config.invocation_params.dir / protocol) if protocol else None,
+        save=value("save"),
+        strict=bool(value("strict")),
+        folder=(root / value("dir")) if value("dir") else root / ".bench",
+        root=root,
+    )
+
+
+def _pair(text: str, option: str, form: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        raise ConfigError(f"--bench-{option}: {text!r} is not {form}")
+    return name, value
+
+
+def _number(text: str, option: str, least: int) -> int | None:
+    if not text:
+        return None
+    if not text.isascii() or not text.isdigit() or int(text) < least:
+        raise ConfigError(f"--bench-{option}: {text!r} is not a whole number of {least} or more")
+    return int(text)
+
+
+def _seconds(text: str) -> float | None:
+    if not text:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 1e6:
+        raise ConfigError(f"--bench-timeout: {text!r} is not a number of seconds above 0")
+    return seconds
+
+
+def _shard(text: str) -> tuple[int, int] | None:
+    if not text:
+        return None
+    index, _, count = text.partition("/")
+    if not (index.isdigit() and count.isdigit() and 1 <= int(index) <= int(count)):
+        raise ConfigError(f"--bench-shard: {text!r} is not I/N with 1 <= I <= N")
+    return int(index), int(count)

@@ -1,0 +1,146 @@
+"""What is checked before a session starts, in the controller: every fault that needs no model call to be known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import benchsuite.corpus
+import benchsuite.delivery
+import benchsuite.retrieval
+import benchsuite.scoring
+from benchsuite.corpus.model import Corpus
+from benchsuite.corpus.store import index_corpus, open_corpus
+from benchsuite.delivery.protocol import Protocol, bundled_protocol, load_protocol
+from benchsuite.errors import BenchError, ConfigError
+from benchsuite.models.spec import ModelSpec, parse_models
+from benchsuite.registry import Registry, discover
+from benchsuite_pytest.cells import Planner, axis_values, check_mark_expression
+from benchsuite_pytest.options import Settings
+
+MODELS_FILE = "bench-models.toml"
+
+
+class PreflightError(BenchError):
+    """Everything that is wrong, one line a cause."""
+
+    def __init__(self, problems: list[str]) -> None:
+        self.problems = tuple(dict.fromkeys(problems))
+        super().__init__("; ".join(self.problems))
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What every process of a session works with. ``models`` maps labels to specs, the judge's included;
+    ``tested`` are the labels on the model axis."""
+
+    settings: Settings
+    registry: Registry
+    models: Mapping[str, ModelSpec]
+    tested: tuple[str, ...]
+    corpora: Mapping[str, Corpus]
+    folders: Mapping[str, Path]
+    protocols: Mapping[str, Protocol]
+    planner: Planner
+
+
+def build_registry() -> Registry:
+    """The built-in components, found by module."""
+    registry = Registry()
+    for package in (benchsuite.corpus, benchsuite.retrieval, benchsuite.delivery, benchsuite.scoring):
+        discover(package, registry)
+    return registry
+
+
+def prepare_controller(
+    settings: Settings, registry: Registry, suites: Sequence[str], mark_expression: str
+) -> Prepared:
+    """Check everything and index the corpora of ``suites`` that are new. Raises PreflightError with every cause found."""
+    problems: list[str] = []
+
+    @contextmanager
+    def noted() -> Iterator[None]:
+        try:
+            yield
+        except BenchError as error:
+            problems.append(str(error))
+
+    for suite in settings.corpora:
+        if suite not in registry.corpora:
+            problems.append(f"--bench-corpus: no suite {suite!r}; suites: {', '.join(registry.corpora)}")
+    folders: dict[str, Path] = {}
+    for suite in suites:
+        with noted():
+            loader = registry.corpora[suite]
+            source = loader.source(settings.corpora.get(suite, loader.default))
+            folders[suite] = index_corpus(source, settings.folder / "cache")
+    with noted():
+        session_models(settings, registry)
+    with noted():
+        session_protocols(settings, registry)
+    if problems:
+        raise PreflightError(problems)
+    prepared = prepare(settings, registry, folders)
+    for axis, texts in settings.axes.items():
+        with noted():
+            prepared.planner.check_axis(axis, axis_values(axis, texts))
+    problems += check_mark_expression(mark_expression, prepared.planner)
+    if problems:
+        raise PreflightError(problems)
+    return prepared
+
+
+def prepare(settings: Settings, registry: Registry, folders: Mapping[str, Path]) -> Prepared:
+    """Open what the controller has checked and indexed. A worker needs nothing else."""
+    models, tested, judge = session_models(settings, registry)
+    corpora = {suite: open_corpus(folder) for suite, folder in folders.items()}
+    planner = Planner(registry, replace(settings, judge=judge), corpora, tested)
+    return Prepared(
+        settings, registry, models, tested, corpora, folders, session_protocols(settings, registry), planner
+    )
+
+
+def session_models(settings: Settings, registry: Registry) -> tuple[dict[str, ModelSpec], tuple[str, ...], str]:
+    """Specs by label, the labels under test, and the judge's label ('none' without one).
+
+    Raises ConfigError for a model that cannot be used.
+    """
+    judge = [] if settings.judge == "none" else [settings.judge]
+    wanted = list(dict.fromkeys([*settings.models, *judge]))
+    served = [name for name in wanted if name not in registry.transports]
+    specs = parse_models(
+        served,
+        settings.root / MODELS_FILE,
+        timeout_s=settings.timeout_s,
+        retries=None if settings.retries is None else settings.retries - 1,
+        concurrency=settings.concurrency,
+        replaying=settings.replay,
+    )
+    by_value = dict(zip(served, specs, strict=True)) | {
+        name: ModelSpec(name=name, model=name, base_url="", family=f"inprocess/{name}")
+        for name in wanted
+        if name in registry.transports
+    }
+    return (
+        {spec.name: spec for spec in by_value.values()},
+        tuple(by_value[name].name for name in dict.fromkeys(settings.models)),
+        by_value[settings.judge].name if judge else "none",
+    )
+
+
+def session_protocols(settings: Settings, registry: Registry) -> dict[str, Protocol]:
+    """The wording of every suite; a file given by the user is that of the suite it names.
+
+    Raises ConfigError for a file that cannot be used.
+    """
+    given = load_protocol(settings.protocol) if settings.protocol else None
+    if given is not None and given.name not in registry.corpora:
+        raise ConfigError(
+            f"{settings.protocol}: name: no suite {given.name!r}; suites: {', '.join(registry.corpora)}"
+        )
+    return {
+        suite: given if given is not None and given.name == suite else bundled_protocol(suite)
+        for suite in registry.corpora
+    }

@@ -1,0 +1,90 @@
+"""The controller's end of a run: rows come in with reports, tables and the exit status go out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from benchsuite_pytest.session import EXIT_INCOMPLETE, BenchSession
+from benchsuite_pytest.terminal import status, write_causes, write_missing
+
+ROW, DIRECT_ROW = "bench", "bench-direct"
+
+
+class Results:
+    """Registered in the controller only. Takes rows off the reports, so that JUnit gets one word a cell."""
+
+    def __init__(self, session: BenchSession) -> None:
+        self._session = session
+        self._tables: list[Any] = []
+        self._problems: list[str] = []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        kept: list[tuple[str, Any]] = []
+        for name, value in report.user_properties:
+            if name not in (ROW, DIRECT_ROW):
+                kept.append((name, value))
+                continue
+            row = json.loads(str(value))
+            if name == ROW:
+                kept.append((ROW, row["word"]))
+            if (report.when == "teardown") == (name == DIRECT_ROW) or (report.when == "setup" and name == ROW):
+                self._session.receive(row)
+        report.user_properties = kept
+
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> Any:
+        if report.when == "call" and report.passed:
+            word = next((value for name, value in report.user_properties if name == ROW), "")
+            return status(str(word))
+        return None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Find what was not run, write the tables, hand all rows to third parties."""
+        bench = self._session
+        bench.complete(interrupted=_cut_short(session))
+        if bench.store is not None:
+            self._tables, self._problems = bench.tables()
+            rows = list(bench.store.rows().values())
+            session.config.hook.pytest_bench_finish(config=session.config, outcomes=rows, run=bench.store.path)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        bench = self._session
+        if bench.store is None:
+            return
+        from benchsuite_reports.formats import as_text
+
+        terminalreporter.section("benchsuite")
+        for table in self._tables:
+            terminalreporter.write_line(as_text(table))
+        for problem in self._problems:
+            terminalreporter.write_line(f"benchsuite: {problem}", yellow=True)
+        words = ", ".join(f"{count} {word}" for word, count in sorted(bench.pace.words.items()) if count)
+        if words:
+            terminalreporter.write_line(f"outcomes: {words}")
+        terminalreporter.write_line(f"run: {bench.run_path}")
+        write_causes(terminalreporter, bench.causes())
+        write_missing(terminalreporter, bench.missing)
+
+
+class ExitStatus:
+    """Registered so as to speak last: pytest's 1 to 5 stand, then 11 for cells that were not run."""
+
+    def __init__(self, session: BenchSession) -> None:
+        self._session = session
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        bench = self._session
+        if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and bench.settings.shard is not None:
+            session.exitstatus = pytest.ExitCode.OK  # an empty shard is no fault
+        if session.exitstatus == pytest.ExitCode.OK and bench.missing:
+            session.exitstatus = EXIT_INCOMPLETE
+        bench.finish(int(session.exitstatus), interrupted=_cut_short(session))
+
+
+def _cut_short(session: pytest.Session) -> bool:
+    return bool(session.shouldstop or session.shouldfail) or session.exitstatus in (2, 3)

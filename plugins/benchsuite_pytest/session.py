@@ -1,0 +1,328 @@
+"""The state of one pytest process, controller or worker. Hooks delegate here; nothing is global."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from benchsuite.delivery.spec import parse_delivery
+from benchsuite.files import write_atomic
+from benchsuite.models.cache import open_cache
+from benchsuite.models.launch import LaunchedServer, launch_server
+from benchsuite.models.spec import ModelSpec, embedded_spec, endpoint_limits
+from benchsuite.outcome import Outcome
+from benchsuite.plan import Cell
+from benchsuite.registry import Registry, component_parameters
+from benchsuite.runs import RunStore
+from benchsuite_pytest.broker import Broker, BrokerClient
+from benchsuite_pytest.cells import Experiment
+from benchsuite_pytest.engine import Engine
+from benchsuite_pytest.lane import BenchLane, Place
+from benchsuite_pytest.options import Settings
+from benchsuite_pytest.planned import ITEM_CELL, ITEMS_FILE, RUN_FILE, Planned, shards
+from benchsuite_pytest.preflight import Prepared, prepare, prepare_controller
+from benchsuite_pytest.terminal import Pace, Progress
+
+if TYPE_CHECKING:
+    from benchsuite_reports.table import Table
+
+    from benchsuite.scoring.answers import Score
+
+SESSION = pytest.StashKey["BenchSession"]()
+EXIT_INCOMPLETE = 11
+
+
+class BenchSession:
+    """One process of a run. A worker is told by the controller where to find corpora, broker and shard."""
+
+    def __init__(self, config: pytest.Config, settings: Settings, registry: Registry) -> None:
+        self.config = config
+        self.settings = settings
+        self.registry = registry
+        self.workerinput: Mapping[str, Any] | None = getattr(config, "workerinput", None)
+        self.folder: Path | None = None
+        self.broker: Broker | None = None
+        self.store: RunStore | None = None
+        self.pace = Pace()
+        self.progress: Progress | None = None
+        self.experiments: dict[str, Experiment] = {}
+        self._views: dict[tuple[str, str], object] = {}
+        self.missing: list[str] = []
+        self._words: dict[str, str] = {}
+        self._prepared: Prepared | None = None
+        self._engine: Engine | None = None
+
+    @property
+    def is_worker(self) -> bool:
+        return self.workerinput is not None
+
+    @property
+    def is_bench_project(self) -> bool:
+        """Whether this is a project of cases, not just one that has the plugin installed."""
+        return bool(self.config.pluginmanager.hasplugin("benchsuite_pytest.fixtures"))
+
+    @property
+    def prepared(self) -> Prepared:
+        """Corpora, models, protocols and planner. Raises PreflightError in a controller that cannot go on."""
+        if self._prepared is None:
+            if self.workerinput is not None:
+                folders = json.loads(self.workerinput["bench_corpora"])
+                self._prepared = prepare(
+                    self.settings, self.registry, {suite: Path(folder) for suite, folder in folders.items()}
+                )
+            else:
+                known = self.registry.corpora
+                suites = [suite for suite in known if self.is_bench_project or suite in self.settings.corpora]
+                expression = self.config.option.markexpr or ""
+                self._prepared = prepare_controller(self.settings, self.registry, suites, expression)
+        return self._prepared
+
+    def check(self) -> None:
+        """Find out now, in the controller, what cannot work. Raises PreflightError."""
+        if not self.is_worker:
+            _ = self.prepared
+
+    # --- the controller's side ---
+
+    def start_broker(self) -> Broker:
+        """Open the pool of slots and the way to launched servers; no server is started yet."""
+        if self.broker is None:
+            self.folder = Path(tempfile.mkdtemp(prefix="benchsuite-"))
+            specs = [*self.prepared.models.values(), embedded_spec()]  # the reader also serves the text encoder
+            self.broker = Broker(self._launch, self.settings.concurrency, endpoint_limits(specs))
+        return self.broker
+
+    def for_workers(self) -> dict[str, Any]:
+        """What every worker is told, as builtins."""
+        broker = self.start_broker()
+        return {
+            "bench_corpora": json.dumps({suite: str(path) for suite, path in self.prepared.folders.items()}),
+            "bench_broker": str(broker.path),
+            "bench_folder": str(self.folder),
+        }
+
+    def _launch(self, spec: ModelSpec) -> LaunchedServer:
+        if self.progress is not None:
+            self.progress.note(f"starting {spec.endpoint}")
+        given: LaunchedServer | None = self.config.hook.pytest_bench_launch_model(config=self.config, spec=spec)
+        if given is not None:
+            return given
+        assert self.folder is not None
+        folder = self.store.path if self.store is not None else self.folder
+        return launch_server(spec, folder / f"server-{spec.launch}.log")
+
+    def read_items(self) -> Planned | None:
+        """What the first worker wrote of its items; None until it has."""
+        path = self.folder / ITEMS_FILE if self.folder is not None else None
+        if path is None or not path.exists():
+            return None
+        content = json.loads(path.read_text())
+        return Planned([tuple(item) for item in content["items"]], content["experiments"])
+
+    def open_run(self, planned: Planned) -> None:
+        """Open the run of these items, if any of them asks a model, and tell the workers where it is."""
+        if not planned.uses_bench or self.store is not None:
+            return
+        cache = open_cache(
+            self.settings.folder / "cache", self.settings.cache, replay=self.settings.replay, create=True
+        )
+        if cache is not None:
+            cache.close()
+        plan = planned.cells
+        info = {**self._info(), "experiments": planned.experiments}
+        self.store = RunStore.open(self.settings.folder, self.settings.save, plan, info, self.settings.root)
+        self.pace.planned = len({cell for cells in plan.values() for cell in cells})
+        if self.progress is not None and plan:
+            state = "continuing" if self.store.continued else "run"
+            self.progress.note(f"{state} {os.path.relpath(self.store.path)}: {self.pace.planned} cells")
+            self.progress.start()
+        assert self.folder is not None
+        write_atomic(self.folder / RUN_FILE, str(self.store.path))
+
+    def _info(self) -> dict[str, Any]:
+        prepared = self.prepared
+        corpora = {
+            c.digest: {"suite": c.suite, "name": c.name, "bundled": c.bundled} for c in prepared.corpora.values()
+        }
+        packages = ("benchsuite", "pytest", "pytest-xdist", "torch", "transformers", "rapidocr", "numpy", "scipy")
+        return {
+            "argv": list(self.config.invocation_params.args),
+            "versions": {"python": platform.python_version(), **{name: _version(name) for name in packages}},
+            "corpora": corpora,
+            "digests": {
+                "corpora": sorted(corpora),
+                "protocols": {suite: protocol.label for suite, protocol in prepared.protocols.items()},
+                "scorers": {suite: scorer.version for suite, scorer in self.registry.scorers.items()},
+            },
+            "models": {
+                name: {"model": spec.model, "family": spec.family, "params": dict(spec.params)}
+                for name, spec in prepared.models.items()
+            },
+            "embedded_models": [name for name, spec in prepared.models.items() if spec.launch == "embedded"],
+            "components": component_parameters(self.registry, list(self.registry.retrievals)),
+            "seeds": {"questions": "sha256 of question text, date and history content"},
+        }
+
+    def receive(self, row: dict[str, Any]) -> None:
+        """Store one outcome row and count its word. A cell that two experiments show is counted once."""
+        assert self.store is not None
+        before = self._words.get(row["cell"])
+        if self.store.append(row) and row["run"]["direct"] is False:
+            if before is not None:
+                self.pace.words[before] -= 1
+            self.pace.words[row["word"]] += 1
+            self._words[row["cell"]] = row["word"]
+
+    # --- the engine, in either ---
+
+    def engine(self, session: pytest.Session) -> Engine:
+        """The engine of this process, started at its first use."""
+        if self._engine is None:
+            cells = [item.stash[ITEM_CELL] for item in self._own_items(session) if ITEM_CELL in item.stash]
+            if self.workerinput is None:
+                broker = self.start_broker()
+                self.open_run(Planned.of(session.items))
+            place = self._place()
+
+            def make_lane() -> BenchLane:
+                if self.workerinput is None:
+                    return BenchLane(self.prepared, place, broker.slots, broker)
+                client = BrokerClient(Path(self.workerinput["bench_broker"]))
+                return BenchLane(self.prepared, place, client, client)
+
+            width = self.settings.concurrency + 4  # a few episodes get ready while all slots are taken
+            self._engine = Engine(make_lane, cells, width)
+        return self._engine
+
+    def _place(self) -> Place:
+        if self.workerinput is None:
+            assert self.store is not None
+            return Place("main", self.store.path)
+        run = Path((Path(self.workerinput["bench_folder"]) / RUN_FILE).read_text())
+        return Place(self.workerinput["workerid"], run, self.workerinput["bench_shard"])
+
+    def _own_items(self, session: pytest.Session) -> list[pytest.Item]:
+        """The items this process will run: all, or a worker's shard without what is done already."""
+        if self.workerinput is None:
+            return list(session.items)
+        if not self.workerinput["bench_prefetch"]:  # another scheduler decides: nothing is known ahead
+            return []
+        groups = Planned.of(session.items).groups
+        own = shards(groups, self.workerinput["workercount"])[self.workerinput["bench_shard"]]
+        done = set(self.workerinput["bench_done"])
+        return [session.items[index] for index in own if index not in done]
+
+    def write_items(self, session: pytest.Session) -> None:
+        """The first worker tells the controller, which collects nothing, what every item is."""
+        if self.workerinput is not None and self.workerinput["bench_writes_items"]:
+            planned = Planned.of(session.items)
+            path = Path(self.workerinput["bench_folder"]) / ITEMS_FILE
+            write_atomic(path, json.dumps({"items": planned.items, "experiments": planned.experiments}))
+
+    def outcome(self, session: pytest.Session, cell: Cell) -> Outcome:
+        """Wait for a cell's outcome and let third parties score it."""
+        outcome = self.engine(session).get(cell)
+        if outcome.answered and outcome.answer is not None:
+            score: Score | None = self.config.hook.pytest_bench_score_cell(cell=cell, answer=outcome.answer)
+            if score is not None:
+                outcome = replace(
+                    outcome,
+                    status="unparsed" if score.score is None else "scored",
+                    word=score.word,
+                    refused=score.refused,
+                    metric=score.metric,
+                    score=score.score,
+                    scorer=score.scorer,
+                    scores={} if score.score is None else {**outcome.scores, score.metric: score.score},
+                )
+        return outcome
+
+    def view(self, name: str, cell: Cell) -> object:
+        """The object that the engine uses for a cell, for reading: probe, retriever, delivery or model."""
+        if (name, cell.id) not in self._views:
+            prepared = self.prepared
+            makers: dict[str, Callable[[], object]] = {
+                "probe": lambda: (
+                    prepared.corpora[cell.suite].question(cell.arm.text("length"), cell.outline.id).query()
+                ),
+                "retriever": lambda: self.registry.retrievals[cell.arm.text("retrieval")],
+                "delivery": lambda: parse_delivery(cell.arm.text("delivery"), self.registry.deliveries),
+                "model": lambda: prepared.models[cell.arm.text("model")],
+            }
+            self._views[name, cell.id] = makers[name]()
+        return self._views[name, cell.id]
+
+    def stop_engine(self) -> None:
+        if self._engine is not None:
+            self._engine.close()
+
+    # --- the end ---
+
+    def complete(self, interrupted: bool) -> None:
+        """Find planned cells without a row; a run that was cut short by its user is left open to be continued."""
+        if self.store is not None and not interrupted:
+            self.missing = self.store.missing()
+
+    def tables(self) -> tuple[list[Table], list[str]]:
+        """Write the tables that the run's experiments name."""
+        if self.store is None:
+            return [], []
+        from benchsuite_reports.table import RunFacts
+        from benchsuite_reports.write import write_tables
+
+        experiments = self.store.info["experiments"].values()
+        ids = sorted({table for experiment in experiments for table in experiment["tables"]})
+        rows = [row for row in self.store.rows().values() if not is_direct(row)]
+        if not ids or not rows:
+            return [], []
+        return write_tables(self.store.path, rows, RunFacts.from_info(self.store.info, self.store.path.name), ids)
+
+    def causes(self) -> Counter[str]:
+        """Why cells were not answered, with counts."""
+        rows = self.store.rows().values() if self.store is not None else ()
+        return Counter(str(row["error.message"]) for row in rows if row["status"] == "error")
+
+    @property
+    def run_path(self) -> str:
+        return os.path.relpath(self.store.path) if self.store is not None else ""
+
+    def finish(self, exit_code: int, interrupted: bool) -> None:
+        """Close the run; one that was cut short stays open, and the same command continues it."""
+        if self.store is not None:
+            if interrupted:
+                self.store.close()
+            else:
+                self.store.finish(exit_code)
+
+    def shut_down(self) -> None:
+        """End engine, servers and threads of this process."""
+        self.stop_engine()
+        if self.broker is not None:
+            self.broker.close()
+        if self.progress is not None:
+            self.progress.close()
+        if self.folder is not None and not self.is_worker:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def is_direct(row: Mapping[str, Any]) -> bool:
+    """Whether a row came from ``bench.ask``: such rows stand in no table."""
+    return bool(row["run"].get("direct"))
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,64 @@
+"""Finding the tables and writing them into a run's folder."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+import benchsuite_reports
+from benchsuite.errors import BenchError
+from benchsuite.files import write_atomic
+from benchsuite_reports.formats import FORMATS
+from benchsuite_reports.table import Row, RunFacts, Table, TableSpec
+
+
+def discover_tables() -> tuple[dict[str, TableSpec], list[str]]:
+    """Every module-level ``TABLE`` of this package by id, and a line per module that cannot be imported."""
+    found: dict[str, TableSpec] = {}
+    problems = []
+    for module in sorted(pkgutil.iter_modules(benchsuite_reports.__path__), key=lambda each: each.name):
+        try:
+            spec = getattr(importlib.import_module(f"benchsuite_reports.{module.name}"), "TABLE", None)
+        except Exception as error:  # one broken module must not lose the others
+            problems.append(f"table module {module.name}: {_words(error)}")
+            continue
+        if isinstance(spec, TableSpec):
+            found[spec.id] = spec
+    return found, problems
+
+
+def write_tables(
+    run_dir: Path, rows: Sequence[Row], facts: RunFacts, ids: Collection[str] | None = None
+) -> tuple[list[Table], list[str]]:
+    """Build and write ``tables/<id>.{md,csv,json,tex}``: the tables named, or all that have rows.
+
+    Returns the tables written and a line per table that could not be: a fault in one never loses the others.
+    """
+    specs, problems = discover_tables()
+    unknown = [name for name in ids or () if name not in specs]
+    problems += [f"table {name}: no such table; there are {', '.join(specs)}" for name in unknown]
+    folder = run_dir / "tables"
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, spec in specs.items():
+        if ids is not None and name not in ids:
+            continue
+        try:
+            table = spec.build(rows, facts)
+            if not table.blocks:
+                problems += [f"table {name}: no row of its arms"] if ids is not None else []
+                continue
+            forms = {ending: form(table) for ending, form in FORMATS.items()}
+            for ending, text in forms.items():
+                write_atomic(folder / f"{name}.{ending}", text)
+        except Exception as error:
+            problems.append(f"table {name}: {_words(error)}")
+        else:
+            written.append(table)
+    return written, problems
+
+
+def _words(error: Exception) -> str:
+    return str(error) if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"

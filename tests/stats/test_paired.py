@@ -1,0 +1,81 @@
+"""The paired statistics against what the papers print and against counting by hand."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchsuite.stats.paired import effect, paired_counts, sign_test, two_by_two
+
+FIGURES = json.loads((Path(__file__).parents[1] / "data" / "published_figures.json").read_text())
+SIGN_TESTS = [each for each in FIGURES if each["kind"] == "sign_test" and each["reproduces"]]
+
+
+def test_the_published_figures_hold_the_sign_tests_of_delivermem_table_1():
+    places = {each["place"] for each in SIGN_TESTS}
+    assert {"T1 Delta_D at oracle p", "T1 Delta_D at own retriever p", "T1 interaction p"} <= places
+    assert len(SIGN_TESTS) >= 36
+
+
+@pytest.mark.parametrize("figure", SIGN_TESTS, ids=lambda figure: figure["id"])
+def test_every_published_sign_test_is_recomputed(figure):
+    p = sign_test(figure["inputs"]["wins"], figure["inputs"]["losses"])
+    assert p == pytest.approx(figure["published"], abs=figure["tolerance"])
+    assert p == pytest.approx(figure["computed"], rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("wins", "losses", "p"), [(0, 0, 1.0), (1, 0, 1.0), (6, 0, 0.03125), (5, 0, 0.0625), (4, 4, 1.0)]
+)
+def test_sign_test_by_hand(wins, losses, p):
+    assert sign_test(wins, losses) == pytest.approx(p)
+    assert sign_test(losses, wins) == pytest.approx(p)
+
+
+def test_sign_test_refuses_negative_counts():
+    with pytest.raises(ValueError, match="-1"):
+        sign_test(3, -1)
+
+
+def test_paired_counts_pair_by_question_and_name_the_rest():
+    a = {"q1": 1.0, "q2": 0.0, "q3": 1.0, "q4": 0.0, "q5": 1.0, "only-a": 1.0}
+    b = {"q5": 1.0, "q4": 1.0, "q3": 0.0, "q2": 1.0, "q1": 1.0, "z": 0.0, "only-b": 1.0}
+    counts = paired_counts(a, b)
+    assert (counts.n, counts.wins, counts.losses, counts.ties) == (5, 2, 1, 2)
+    assert counts.only_a == ("only-a",)
+    assert counts.only_b == ("only-b", "z")
+    assert counts.p == sign_test(2, 1)
+
+
+def test_rounding_of_graded_scores_is_a_tie():
+    assert paired_counts({"q": 0.3}, {"q": 0.1 + 0.2}).ties == 1
+
+
+def test_two_by_two_sums_magnitudes_but_counts_signs():
+    # per question: low_low, low_high, high_low, high_high
+    quads = {
+        "a": (1, 0, 0, 1),  # interaction (1 - 0) - (0 - 1) = 2
+        "b": (0, 1, 0, 0),  # (0 - 0) - (1 - 0) = -1
+        "c": (0, 1, 1, 1),  # (1 - 1) - (1 - 0) = -1
+        "d": (0, 1, 0, 1),  # 0
+    }
+    arms = [{key: float(quad[i]) for key, quad in quads.items()} for i in range(4)]
+    found = two_by_two(*arms)
+    assert found.n == 4
+    assert found.interaction.estimate == 0.0  # 2 - 1 - 1 over 4
+    assert (found.interaction.wins, found.interaction.losses, found.interaction.ties) == (1, 2, 1)
+    # first factor per question: a ((0-1)+(1-0))/2 = 0, b ((0-0)+(0-1))/2 = -.5, c ((1-0)+(1-1))/2 = .5, d 0
+    assert (found.first.estimate, found.first.wins, found.first.losses) == (0.0, 1, 1)
+    # second factor: a ((0-1)+(1-0))/2 = 0, b (1+0)/2, c (1+0)/2, d (1+1)/2
+    assert found.second.estimate == pytest.approx((0.5 + 0.5 + 1) / 4)
+    assert (found.second.wins, found.second.losses) == (3, 0)
+
+
+def test_two_by_two_keeps_only_questions_of_all_four_arms():
+    full = {"q1": 1.0, "q2": 0.0}
+    assert two_by_two(full, full, full, {"q2": 1.0, "q3": 1.0}).n == 1
+
+
+def test_an_effect_of_nothing_is_no_effect():
+    nothing = effect([])
+    assert (nothing.n, nothing.estimate, nothing.p) == (0, 0.0, 1.0)

@@ -1,0 +1,270 @@
+"""The run store: numbering, continuing, locks, kills."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchsuite.errors import BenchError, ConfigError, DataError
+from benchsuite.files import AppendFile
+from benchsuite.outcome import Outcome, row_json
+from benchsuite.runs import RunStore, git_commit, list_runs, load_run, plan_digest
+
+ROOT = Path(__file__).parents[1]
+PLAN = {"cases/memlens/test_delivery.py::test_delivery": ["memlens:a", "memlens:b", "memlens:c"]}
+INFO = {"argv": ["pytest", "cases"], "versions": {"benchsuite": "0.1"}, "digests": {"corpora": {"memlens": "c1"}}}
+
+
+def row(cell="memlens:a", score=1.0, served="embedded", **changes):
+    values = {
+        "cell": cell, "suite": "memlens", "corpus": "c1", "question": cell[-1], "type": "t", "answerable": True,
+        "arm": {"length": "1x", "model": "embedded"}, "status": "scored", "word": "right" if score else "wrong",
+        "score": score, "model_served": served,
+    }
+    return Outcome(**{**values, **changes}).to_row()
+
+
+def failed(cell="memlens:a"):
+    return row(cell, None, "", status="error", word="error", error_kind="timeout", error_message="late")
+
+
+def lines(store):
+    return (store.path / "outcomes.jsonl").read_text().splitlines()
+
+
+def test_a_run_from_opening_to_finish(tmp_path):
+    with RunStore.open(tmp_path, "nightly", PLAN, INFO) as store:
+        assert store.path == tmp_path / "runs" / "0001_nogit_nightly"
+        assert not store.continued
+        assert (store.path / "calls").is_dir()
+        assert (store.path / "tables").is_dir()
+        info = json.loads((store.path / "run.json").read_text())
+        assert info["argv"] == ["pytest", "cases"]
+        assert info["plan"] == PLAN
+        assert info["finished"] is None
+        assert info["exit"] is None
+        assert store.append(row("memlens:b"))
+        assert store.append(failed("memlens:a"))
+        assert store.missing() == ["memlens:c"]
+        store.finish(1)
+    run = load_run(store.path)
+    assert list(run.rows) == ["memlens:a", "memlens:b"]
+    assert run.info["exit"] == 1
+    assert run.info["started"] <= run.info["finished"]
+    assert (run.info["cells"], run.info["errors"]) == (2, 1)
+    assert run.info["models_served"] == {"embedded": ["embedded"]}
+    assert not list(store.path.glob(".run.json*"))
+    with pytest.raises(BenchError, match="closed"):
+        store.append(row())
+
+
+def test_an_unfinished_run_of_the_same_plan_is_continued_and_a_finished_one_is_not(tmp_path):
+    with RunStore.open(tmp_path, "", PLAN, INFO) as first:
+        first.append(row("memlens:a"))
+    reordered = {key: list(reversed(cells)) for key, cells in PLAN.items()}
+    with RunStore.open(tmp_path, "", reordered, INFO) as second:
+        assert second.path == first.path
+        assert second.continued
+        assert second.cells == {"memlens:a": "scored"}
+        assert len(second.info["continued"]) == 1
+        assert second.info["started"] == first.info["started"]
+        second.finish(0)
+    with RunStore.open(tmp_path, "", PLAN, INFO) as third:
+        assert third.path.name == "0002_nogit_run"
+        assert third.cells == {}
+
+
+@pytest.mark.parametrize(("name", "plan", "info"), [
+    ("other", PLAN, INFO),
+    ("", {"e": ["memlens:a"]}, INFO),
+    ("", {"other": next(iter(PLAN.values()))}, INFO),
+    ("", PLAN, {**INFO, "digests": {"corpora": {"memlens": "c2"}}}),
+], ids=["name", "cells", "experiment", "corpus"])
+def test_another_plan_name_or_corpus_starts_a_new_number(tmp_path, name, plan, info):
+    RunStore.open(tmp_path, "", PLAN, INFO).close()
+    with RunStore.open(tmp_path, name, plan, info) as store:
+        assert store.info["number"] == 2
+
+
+def test_argv_does_not_make_a_plan_another(tmp_path):
+    assert plan_digest(PLAN, INFO) == plan_digest(PLAN, {**INFO, "argv": ["pytest", "-n", "4"]})
+
+
+def test_the_last_row_of_a_cell_stands_but_no_error_replaces_an_answer(tmp_path):
+    with RunStore.open(tmp_path, "", PLAN, INFO) as store:
+        assert store.append(failed())
+        assert store.append(row(score=0.0))
+        assert store.append(row(score=1.0))
+        assert not store.append(failed())
+        store.append(row("memlens:c"))
+        store.append(row("memlens:b"))
+        assert len(lines(store)) == 5
+        assert store.rows()["memlens:a"]["score"] == 1.0
+        store.finish(0)
+    assert [json.loads(line)["cell"] for line in lines(store)] == ["memlens:a", "memlens:b", "memlens:c"]
+    assert json.loads(lines(store)[0])["score"] == 1.0
+
+
+def test_repeats_of_an_earlier_process_are_compacted_too(tmp_path):
+    with RunStore.open(tmp_path, "", PLAN, INFO) as store:
+        store.append(failed())
+        store.append(row())
+    with RunStore.open(tmp_path, "", PLAN, INFO) as again:
+        assert again.cells == {"memlens:a": "scored"}
+        again.finish(0)
+    assert len(lines(again)) == 1
+
+
+def test_a_line_cut_by_a_kill_is_tolerated_and_taken_away_before_appending(tmp_path):
+    with RunStore.open(tmp_path, "", PLAN, INFO) as store:
+        store.append(row("memlens:a"))
+        store.append(row("memlens:b"))
+    file = store.path / "outcomes.jsonl"
+    file.write_bytes(file.read_bytes()[:-40])
+    assert list(load_run(store.path).rows) == ["memlens:a"]
+    with RunStore.open(tmp_path, "", PLAN, INFO) as again:
+        assert again.cells == {"memlens:a": "scored"}
+        again.append(row("memlens:c"))
+        assert list(again.rows()) == ["memlens:a", "memlens:c"]
+        assert len(lines(again)) == 2
+
+
+@pytest.mark.parametrize("cut", range(0, 12, 3))
+def test_append_file_keeps_whole_lines_of_any_length(tmp_path, cut):
+    path = tmp_path / "calls" / "gw0.jsonl"
+    path.parent.mkdir()
+    path.write_bytes(b"x" * 70_000 + b"\n" + b"y" * cut * 10_000)
+    file = AppendFile(path)
+    file.append("z")
+    file.close()
+    assert path.read_bytes() == b"x" * 70_000 + b"\nz\n"
+
+
+def test_broken_rows_are_named_by_line_and_field(tmp_path):
+    with RunStore.open(tmp_path, "", PLAN, INFO) as store:
+        store.append(row("memlens:a"))
+        with pytest.raises(DataError, match="memlens:b: score"):
+            store.append({**row("memlens:b"), "score": float("nan")})
+        with pytest.raises(DataError, match="word"):
+            store.append({**row("memlens:b"), "word": "rihgt"})
+        assert store.cells == {"memlens:a": "scored"}
+    file = store.path / "outcomes.jsonl"
+    good = file.read_text()
+    for fault, words in [
+        (row_json({**row("memlens:b"), "word": "rihgt"}), "outcomes.jsonl:2: item memlens:b: word"),
+        (row_json(row("memlens:b")).replace(': 1.0', ': NaN'), "outcomes.jsonl:2: item memlens:b: score"),
+        ("{half", "outcomes.jsonl:2: not JSON"),
+    ]:
+        file.write_text(good + fault + "\n")
+        with pytest.raises(DataError) as caught:
+            load_run(store.path)
+        assert words in str(caught.value)
+
+
+def test_a_run_that_another_process_holds_is_not_continued(tmp_path):
+    with RunStore.open(tmp_path, "", PLAN, INFO) as first, RunStore.open(tmp_path, "", PLAN, INFO) as second:
+        assert (first.info["number"], second.info["number"]) == (1, 2)
+
+
+OPENER = """
+import sys, json
+from pathlib import Path
+from benchsuite.runs import RunStore
+print("up", flush=True)
+sys.stdin.readline()
+store = RunStore.open(Path(sys.argv[1]), "", json.loads(sys.argv[2]), {})
+print(store.path.name, flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_processes_that_open_at_once_get_different_folders(tmp_path):
+    command = [sys.executable, "-c", OPENER, str(tmp_path), json.dumps(PLAN)]
+    processes = [
+        subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    try:
+        for process in processes:
+            assert process.stdout.readline() == "up\n"
+        for process in processes:
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        names = [process.stdout.readline().strip() for process in processes]
+    finally:
+        for process in processes:
+            process.communicate("end\n")
+    assert sorted(names) == [f"000{i}_nogit_run" for i in range(1, 5)]
+
+
+WRITER = """
+import sys, json
+from pathlib import Path
+from benchsuite.runs import RunStore
+row, plan = json.loads(sys.argv[2]), json.loads(sys.argv[3])
+store = RunStore.open(Path(sys.argv[1]), "", plan, {})
+for i in range(10_000_000):
+    store.append({**row, "cell": f"memlens:{i:07d}"})
+    if i == 20:
+        print("writing", flush=True)
+"""
+
+
+def test_sigkill_while_writing_loses_at_most_the_line_in_flight(tmp_path):
+    command = [sys.executable, "-c", WRITER, str(tmp_path), json.dumps(row()), json.dumps(PLAN)]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "writing\n"
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    with RunStore.open(tmp_path, "", PLAN, {}) as store:  # the lock died with its holder
+        assert store.continued
+        assert store.info["number"] == 1
+        cells = list(store.cells)
+        assert len(cells) >= 21
+        assert cells == [f"memlens:{i:07d}" for i in range(len(cells))]
+
+
+def test_a_name_that_is_no_folder_name_is_refused(tmp_path):
+    for name in ("a/b", "..\\x", "two words"):
+        with pytest.raises(ConfigError, match="run name"):
+            RunStore.open(tmp_path, name, PLAN, INFO)
+
+
+def test_a_bench_dir_that_is_a_file_is_one_clear_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="file"):
+        RunStore.open(tmp_path / "file", "", PLAN, INFO)
+
+
+def test_the_commit_is_that_of_the_root_directory(tmp_path):
+    assert git_commit(tmp_path) == "nogit"
+    assert git_commit(tmp_path / "absent") == "nogit"
+    git = ["git", "-c", "user.name=t", "-c", "user.email=t@localhost", "-C", str(tmp_path)]
+    subprocess.run([*git, "init", "-q"], check=True)
+    assert git_commit(tmp_path) == "nogit"
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "first"], check=True)
+    head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout
+    with RunStore.open(tmp_path / ".bench", "", PLAN, INFO) as store:
+        assert store.path.name == f"0001_{head[:7]}_run"
+
+
+def test_list_runs_counts_and_names_what_cannot_be_read(tmp_path):
+    assert list_runs(tmp_path) == []
+    with RunStore.open(tmp_path, "", PLAN, INFO) as first:
+        first.append(row("memlens:a"))
+        first.append(failed("memlens:b"))
+        first.finish(1)
+    with RunStore.open(tmp_path, "second", PLAN, INFO) as second:
+        second.append(row("memlens:a"))
+    (tmp_path / "runs" / "0003_nogit_broken").mkdir()
+    done, running, broken = list_runs(tmp_path)
+    assert (done.number, done.name, done.cells, done.errors, done.planned, done.exit) == (1, "run", 2, 1, 3, 1)
+    assert (running.name, running.cells, running.finished) == ("second", 1, None)
+    assert "run.json" in broken.problem
+    with RunStore.open(tmp_path, "", PLAN, INFO) as fourth:
+        assert fourth.info["number"] == 4
