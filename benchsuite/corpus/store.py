@@ -319,10 +319,11 @@ def _plain(value: Any) -> Any:
 
 def _write_json(path: Path, value: object) -> None:
     """Write atomically: the file is whole or as it was."""
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as handle:
+    fresh = path.with_name(f"{path.name}.new")  # one writer at a time: the lock is held
+    with fresh.open("w", encoding="utf-8") as handle:
         json.dump(value, handle, separators=(",", ":"))
         _sync(handle.fileno(), handle.flush)
-    Path(handle.name).replace(path)
+    fresh.replace(path)
 
 
 def _sync(descriptor: int, flush: Any) -> None:

@@ -53,11 +53,11 @@ class AnswerStore:
 
     def __init__(self, folder: Path, *, readonly: bool = False) -> None:
         self.file = folder / FILE_NAME
-        if not self.file.is_file():
-            raise ConfigError(f"{self.file}: there is no answer cache here")
         try:
+            if not self.file.is_file():
+                raise ConfigError(f"{self.file}: there is no answer cache here")
             self._db = self._open_readonly() if readonly else self._open()
-        except sqlite3.Error as error:
+        except (OSError, sqlite3.Error) as error:
             raise ConfigError(f"{self.file}: the answer cache cannot be opened: {_words(error)}") from None
         self._check()
 

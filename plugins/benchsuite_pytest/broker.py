@@ -124,8 +124,8 @@ class Broker:
         try:
             while message := await reader.readline():
                 line.take(json.loads(message))
-        except (OSError, ValueError):
-            pass  # a worker that broke off, perhaps within a line
+        except (OSError, ValueError, KeyError, TypeError):
+            pass  # a worker that broke off, perhaps within a line, or something that is no worker
         finally:
             line.drop()
             writer.close()
@@ -144,7 +144,7 @@ class Broker:
         family = spec.family
         ready: asyncio.Future[str] = self._loop.create_future()
 
-        def deliver(url: str, error: BaseException | None) -> None:
+        def deliver(url: str, error: EndpointError | None) -> None:
             if ready.done():
                 return
             if error is None:
@@ -156,8 +156,10 @@ class Broker:
             url, problem = "", None
             try:
                 url = self._start_now(spec)
-            except BenchError as error:
+            except EndpointError as error:
                 problem = error
+            except BenchError as error:
+                problem = EndpointError("launch", family, str(error))
             except Exception as error:
                 problem = EndpointError("launch", family, f"{type(error).__name__}: {error}")
             with suppress(RuntimeError):  # the broker was closed meanwhile
@@ -237,15 +239,15 @@ class _Line:
     async def _endpoint(self, number: int, spec: ModelSpec) -> None:
         try:
             self._say({"id": number, "url": await self._broker._endpoint(spec)})
-        except BenchError as error:
-            self._say({"id": number, "error": _fields(error, spec.family)})
+        except EndpointError as error:
+            self._say({"id": number, "error": _fields(error)})
 
     async def _alive(self, number: int, endpoint: str) -> None:
         try:
             await self._broker._alive(endpoint)
             self._say({"id": number})
-        except BenchError as error:
-            self._say({"id": number, "error": _fields(error, endpoint)})
+        except EndpointError as error:
+            self._say({"id": number, "error": _fields(error)})
 
     def _say(self, message: dict[str, Any]) -> None:
         if not self._writer.is_closing():
@@ -370,10 +372,8 @@ def _message(**fields: Any) -> bytes:
     return json.dumps(fields).encode() + b"\n"
 
 
-def _fields(error: BenchError, endpoint: str) -> list[Any]:
-    if isinstance(error, EndpointError):
-        return [error.kind, error.endpoint, error.problem, error.status]
-    return ["launch", endpoint, str(error), None]
+def _fields(error: EndpointError) -> list[Any]:
+    return [error.kind, error.endpoint, error.problem, error.status]
 
 
 def _controller_gone(what: str) -> EndpointError:

@@ -205,13 +205,12 @@ def _by_arm(arms: Sequence[ArmKey], counts: Mapping[ArmKey, int]) -> str:
 
 def _scorers(group: _Group, answered: Iterable[Row]) -> str:
     """The scorer of the answers, and the judge's where one judged. Raises BenchError when arms differ in it."""
-    metrics: dict[str, set[str]] = {}
-    for row in answered:
-        if row["status"] == "scored":
-            metrics.setdefault(str(row["metric"]), set()).add(str(row["scorer"]))
-    plain = [metric for metric in metrics if not (metric == "judge" and group.judge != "none")]
-    names = sorted({scorer for scorers in metrics.values() for scorer in scorers})
-    if len(plain) > 1 or any(len(scorers) > 1 for scorers in metrics.values()):
+    scored = [row for row in answered if row["status"] == "scored"]
+    judged = {str(row["scorer"]) for row in scored if row["metric"] == "judge"}
+    rules = {str(row["scorer"]) for row in scored if row["metric"] != "judge"}
+    metrics = {row["metric"] for row in scored if row["metric"] != "judge" and row["answerable"]}
+    names = sorted(judged | rules)
+    if len(rules) > 1 or len(metrics) > 1 or len(judged) > (group.judge != "none"):
         raise BenchError(f"{ID}: rows of different scorers cannot stand in one table: {', '.join(names)}")
     return ", ".join(names) or _NONE
 

@@ -70,7 +70,7 @@ def test_each_path_is_read_once(root: Path, monkeypatch: pytest.MonkeyPatch) -> 
         opened.append(str(path))
         return really_open(path, *args)
 
-    monkeypatch.setattr(images.os, "open", counting)
+    monkeypatch.setattr(os, "open", counting)
     index = ImageIndex(root)
     assert index.resolve("a.png", PLACE) == index.resolve("./a.png", PLACE)
     assert len([path for path in opened if path.endswith("a.png")]) == 1

@@ -34,20 +34,10 @@ CHUNKS = {"IHDR", "PLTE", "tRNS", "IDAT", "IEND"}
 UNPICTURED = {"text", "date"}
 """Strata whose answer is not in pixels: stated in a message, or a message's day."""
 
-MONTHS = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-]
+MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july",
+    "august", "september", "october", "november", "december",
+)  # fmt: skip
 MONTH = rf"(?P<{{0}}>{'|'.join(MONTHS)}|{'|'.join(name[:3] for name in MONTHS)})"
 DATE_FORMS = (
     re.compile(r"\b(?P<y>\d{4})[/.-](?P<m>\d{1,2})[/.-](?P<d>\d{1,2})\b"),
@@ -127,30 +117,30 @@ def leaks(folder: Folder) -> list[str]:
             shared = secret & figures(text)
             if words and words in text.lower():
                 shared.add(words)
-            problems += [
-                f"{item['question_id']}: {value} is in {place}: {text!r}" for value in sorted(shared)
-            ]
+            problems += [f"{item['question_id']}: {value} is in {place}: {text!r}" for value in sorted(shared)]
     return problems
 
 
 def evidence(folder: Folder) -> list[str]:
-    """Gold turns lie in the gold sessions and nowhere else, hold the answer, and no other image shows it."""
+    """Gold turns lie in the gold sessions and nowhere else, hold the answer, and no other image shows it.
+
+    A refusal has no gold turn, but an image of the template that it asks about.
+    """
     problems = []
     for item in folder.items:
         name, answer = item["question_id"], str(item["answer"])
         marked = [
             session_id
-            for session_id, session in zip(
-                item["haystack_session_ids"], item["haystack_sessions"], strict=True
-            )
+            for session_id, session in zip(item["haystack_session_ids"], item["haystack_sessions"], strict=True)
             if any(turn.get("has_answer") for turn in session)
         ]
         if sorted(marked) != sorted(item["answer_session_ids"]):
-            problems.append(
-                f"{name}: answer_session_ids are {item['answer_session_ids']}, gold turns in {marked}"
-            )
+            problems.append(f"{name}: answer_session_ids are {item['answer_session_ids']}, gold turns in {marked}")
         if bool(marked) == (item["question_type"] == "answer_refusal"):
             problems.append(f"{name}: {len(marked)} gold sessions for type {item['question_type']}")
+        near = {folder.drawn[file]["template"] for file in image_files(item)}
+        if item["question_type"] == "answer_refusal" and folder.labels[name]["template"] not in near:
+            problems.append(f"{name}: nothing in the history is of the template that is asked about")
         if not is_pictured(folder, item) or folder.labels[name]["stratum"] == "compose":
             continue
         gold = gold_files(item)
@@ -170,9 +160,7 @@ def twins(folder: Folder) -> list[str]:
         gold = gold_files(item)
         others = image_files(item) - gold
         if not any(_is_twin(folder.drawn[one], folder.drawn[two]) for one in gold for two in others):
-            problems.append(
-                f"{item['question_id']}: no image of the same template differs in the value alone"
-            )
+            problems.append(f"{item['question_id']}: no image of the same template differs in the value alone")
     return problems
 
 
@@ -183,9 +171,7 @@ def shares(folder: Folder) -> list[str]:
     halves_ = {label["split"] for label in folder.labels.values()}
     for half in sorted(halves_):
         types = Counter(
-            item["question_type"]
-            for item in folder.items
-            if folder.labels[item["question_id"]]["split"] == half
+            item["question_type"] for item in folder.items if folder.labels[item["question_id"]]["split"] == half
         )
         for kind, weight in TYPE_WEIGHTS.items():
             share, wanted = 100 * types[kind] / types.total(), 100 * weight / whole
@@ -213,9 +199,7 @@ def dates(folder: Folder) -> list[str]:
         if folder.labels[item["question_id"]]["stratum"] == "date":
             days = [
                 stamp.split(" ")[0]
-                for stamp, session_id in zip(
-                    item["haystack_dates"], item["haystack_session_ids"], strict=True
-                )
+                for stamp, session_id in zip(item["haystack_dates"], item["haystack_session_ids"], strict=True)
                 if session_id in item["answer_session_ids"]
             ]
             if days != [item["answer"]]:
@@ -251,9 +235,7 @@ def names(folder: Folder) -> list[str]:
     problems = []
     ids = [item["question_id"] for item in folder.items]
     problems += [f"{name}: question id twice" for name, count in Counter(ids).items() if count > 1]
-    problems += [
-        f"{name}: not q_ and 8 hex digits" for name in ids if not re.fullmatch(r"q_[0-9a-f]{8}", name)
-    ]
+    problems += [f"{name}: not q_ and 8 hex digits" for name in ids if not re.fullmatch(r"q_[0-9a-f]{8}", name)]
     if set(ids) != set(folder.labels):
         problems.append(f"labels.json and the dataset differ in {sorted(set(ids) ^ set(folder.labels))}")
     named = {file for item in folder.items for file in image_files(item)}
@@ -262,9 +244,7 @@ def names(folder: Folder) -> list[str]:
     problems += [f"{file}: not both named and stored" for file in sorted(named ^ stored)]
     problems += [f"{file}: drawn.json and the images differ" for file in sorted(stored ^ set(folder.drawn))]
     form = re.compile(r"(?:needle|haystack)_images/[0-9a-f]{12}\.png")
-    return problems + [
-        f"{file}: not 12 hex digits in an image folder" for file in stored if not form.fullmatch(file)
-    ]
+    return problems + [f"{file}: not 12 hex digits in an image folder" for file in stored if not form.fullmatch(file)]
 
 
 def pictures(folder: Folder) -> list[str]:
@@ -305,9 +285,7 @@ def texts(item: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def image_files(item: dict[str, Any]) -> set[str]:
-    return {
-        image["file"] for session in item["haystack_sessions"] for turn in session for image in turn["images"]
-    }
+    return {image["file"] for session in item["haystack_sessions"] for turn in session for image in turn["images"]}
 
 
 def gold_files(item: dict[str, Any]) -> set[str]:
@@ -338,8 +316,6 @@ def _is_twin(one: dict[str, Any], two: dict[str, Any]) -> bool:
         return False
     if len(one["lines"]) != len(two["lines"]):
         return False
-    changed = [
-        role for (role, left), (_, right) in zip(one["lines"], two["lines"], strict=True) if left != right
-    ]
+    changed = [role for (role, left), (_, right) in zip(one["lines"], two["lines"], strict=True) if left != right]
     values = [role for role in changed if role in ("value", "pair")]
     return len(values) == 1 and changed.count("title") == len(changed) - 1

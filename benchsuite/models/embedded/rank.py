@@ -65,10 +65,11 @@ class Weights:
     frame, body: share (by rarity over the sources) of the question's words in the source's frame or anywhere
     in the source; names: share of its capitalised words and numbers found in the source; about: cosine of
     question and frame; recall: share of the words that the frame leaves open which the label has; precision:
-    share of the label's words that the question has, those that the frame explains counted half; soft, soft_precision: the same with word vectors;
-    pair: cosine of question and 'title. label: value'; open_label: cosine of the open words and the label;
-    fit: value shape against the kind of question; prior: layout; free, text: the span has no label, comes
-    from a message; echo: the value only repeats the question.
+    share of the label's words that the question has, those that the frame explains counted half; soft,
+    soft_precision: the same with word vectors; pair: cosine of question and 'title. label: value';
+    open_label: cosine of the open words and the label; fit: value shape against the kind of question; prior:
+    layout; free, text: the span has no label, comes from a message; echo: the value only repeats the
+    question.
     """
 
     frame: float
@@ -204,9 +205,12 @@ def _found(text: str, asked: Sequence[str]) -> set[str]:
 
 
 def _rarity(asked: Sequence[str], documents: Sequence[set[str]]) -> dict[str, float]:
-    """Inverse document frequency of the asked tokens over sources or labels, smoothed to stay positive."""
+    """Inverse document frequency of the asked tokens over sources or labels, smoothed to stay positive.
+
+    A word seen nowhere counts as seen once: what a thing is called in a question often stands on none of them.
+    """
     frequency = Counter(token for document in documents for token in document)
-    return {t: math.log((1.5 + len(documents)) / (0.5 + frequency[t])) for t in asked}
+    return {t: math.log((1.5 + len(documents)) / (0.5 + max(1, frequency[t]))) for t in asked}
 
 
 def _share(found: set[str], asked: Sequence[str], weight: dict[str, float]) -> float:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchsuite.models.embedded.context import ChatMessage, Context, read_context
+from benchsuite.models.embedded.dates import in_asked_form
 from benchsuite.models.embedded.encode import Encoder
 from benchsuite.models.embedded.layout import Layout, analyse
 from benchsuite.models.embedded.lru import Lru
@@ -16,16 +17,18 @@ from benchsuite.models.embedded.ocr import Page
 from benchsuite.models.embedded.rank import Ranking, Weights, rank
 from benchsuite.models.embedded.text import DATE, span_of, split_format
 
-# Starting values by hand, then fitted on the dev half of the bundled corpus only.
+# Both sets were set by hand, then fitted on the dev half of the bundled corpus alone, with a pull back to the
+# hand-set values: RANK by softmax over the candidates of answerable questions, SUPPORT by logistic regression on
+# whether the best candidate is right (with pixels, withheld, evidence or field taken away; classes balanced).
 RANK = Weights(
-    frame=1.6, body=1.2, names=0.8, about=0.5, recall=1.4, precision=0.9, soft=0.8, soft_precision=0.5,
-    pair=0.8, open_label=0.6, fit=0.6, prior=0.5, free=-0.5, text=-0.8, echo=-1.0,
+    frame=1.7, body=1.3, names=0.75, about=0.5, recall=1.3, precision=0.9, soft=0.9, soft_precision=0.7,
+    pair=0.8, open_label=0.55, fit=0.75, prior=0.9, free=-0.55, text=-0.5, echo=-1.0,
 )  # fmt: skip
 SUPPORT = Weights(
-    frame=1.0, body=2.0, names=2.0, about=0.0, recall=1.5, precision=0.5, soft=1.0, soft_precision=0.5,
-    pair=1.0, open_label=0.5, fit=1.0, prior=0.0, free=0.0, text=-0.5, echo=0.0,
+    frame=1.15, body=1.8, names=2.0, about=0.3, recall=1.2, precision=0.05, soft=0.65, soft_precision=0.25,
+    pair=0.8, open_label=0.95, fit=2.0, prior=0.25, free=0.0, text=-0.95, echo=0.0,
 )  # fmt: skip
-SUPPORT_BIAS = -5.0
+SUPPORT_BIAS = -6.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +57,15 @@ class Reader:
 
     def find(self, context: Context) -> Finding:
         """The finding for a request that has been split already."""
-        question, _ = split_format(context.question)
+        question, form = split_format(context.question)
         ranking = rank(question, context.items, self.layout, self._encoder)
         if not ranking.candidates:
             return Finding(context.refusal, 0.0, context.refusal)
         scores = np.round(ranking.features @ self._weights, 6)
         best = int(np.argmax(scores))  # the first in order of delivery among equals
         logit = float(ranking.features[best] @ SUPPORT.vector()) + SUPPORT_BIAS
-        return Finding(_span(ranking, best), 1 / (1 + math.exp(-logit)), context.refusal)
+        answer = in_asked_form(_span(ranking, best), form or question)
+        return Finding(answer, 1 / (1 + math.exp(-logit)), context.refusal)
 
     def layout(self, page: Page) -> Layout:
         layout = self._layouts.get(page.digest)

@@ -71,7 +71,7 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"^\W*(?:(?:on|by|since|until) )?(?:when|(?:what|which) (?:day|date|month|year))\b"
             r"|\b(?:date|day (?:is|was))\b",
         ),
-        ("amount", r"\bhow (?:much|far|old|tall|heavy|big|fast|warm|cold|high|large|deep)\b"),
+        ("size", r"\bhow (?:much|far|old|tall|heavy|big|fast|warm|cold|high|large|deep)\b"),
         ("who", r"\bwho(?:m|se)?\b|\b(?:what|which) person\b"),
         ("where", r"\bwhere\b|\b(?:what|which) (?:place|city|town)\b"),
     )
@@ -116,7 +116,7 @@ def split_format(question: str) -> tuple[str, str]:
 
 
 def question_kind(question: str) -> str:
-    """What the wording asks for: percent, time, often, span, count, money, date, amount, who, where, or ''."""
+    """What the wording asks for: percent, time, often, span, count, money, date, size, who, where, or ''."""
     return next((kind for kind, pattern in _KINDS if pattern.search(question)), "")
 
 
@@ -147,7 +147,7 @@ def kind_fit(kind: str, value: str) -> float:
         if re.fullmatch(r"\d[\d,]*", value):
             return 1.0
         return 0.2 if digit and not (MONEY.search(value) or DATE.search(value) or TIME.search(value)) else -0.8
-    if kind == "amount":
+    if kind == "size":
         return 1.0 if digit and not DATE.search(value) else -0.8
     if kind == "often":
         return 1.0 if RATE.search(value) or "/" in value else -0.3
@@ -163,7 +163,7 @@ _SPANS: dict[str, tuple[re.Pattern[str], ...]] = {
     "money": (MONEY, NUMBER),
     "span": (SPAN, NUMBER),
     "count": (NUMBER,),
-    "amount": (NUMBER,),
+    "size": (NUMBER,),
     "often": (RATE, NUMBER),
     "who": (NAME,),
     "where": (QUOTED, NAME),

@@ -19,7 +19,7 @@ from benchsuite.models.embedded.text import kind_fit, question_kind, span_of, to
         ("What percentage of the battery is left?", "percent"),
         ("Who signed the letter?", "who"),
         ("Where do we meet?", "where"),
-        ("How tall is the shelf?", "amount"),
+        ("How tall is the shelf?", "size"),
         ("What colour is the door?", ""),
     ],
 )

@@ -1,1 +1,4 @@
-"""The seeded generator of the bundled corpus ``memlens-mini``: ``python -m benchsuite.corpus.minis.memlens_gen OUT``."""
+"""The seeded generator of the bundled corpus ``memlens-mini``.
+
+Run as ``python -m benchsuite.corpus.minis.memlens_gen OUT_DIR``.
+"""

@@ -80,9 +80,7 @@ class Canvas:
         for x in range(x0, x1, step):
             self.pen.line((x, y, min(x + step // 2, x1), y), fill=ink, width=width)
 
-    def box(
-        self, x0: int, y0: int, x1: int, y1: int, fill: Colour | None, edge: Colour | None = None
-    ) -> None:
+    def box(self, x0: int, y0: int, x1: int, y1: int, fill: Colour | None, edge: Colour | None = None) -> None:
         self.pen.rectangle((x0, y0, x1, y1), fill=fill, outline=edge)
 
     def card(self, x0: int, y0: int, x1: int, y1: int, fill: Colour, edge: Colour | None = None) -> None:

@@ -112,9 +112,7 @@ PANTRY = Template(
             ask="What is the lot on the label of the {entity}?",
             current="What is the lot on the newest label of the {entity}?",
         ),
-        Field(
-            "Packed on", "past", ask="When was the {entity} packed, going by its label? Answer as YYYY/MM/DD."
-        ),
+        Field("Packed on", "past", ask="When was the {entity} packed, going by its label? Answer as YYYY/MM/DD."),
         Field("Energy", "unit:210-890 kcal", ask="How much energy does the label of the {entity} state?"),
         Field(
             "Net weight",

@@ -101,9 +101,7 @@ EVAL = Content(
         "Put my train rides into the order of their travel dates, earliest first. "
         "(1) {a} (2) {b} (3) {c} Reply like (2)(1)(3)."
     ),
-    longer_ask=(
-        "Did I stay longer at the Bellweather farm (A) or at the Tamarind farm (B)? Reply with the letter."
-    ),
+    longer_ask=("Did I stay longer at the Bellweather farm (A) or at the Tamarind farm (B)? Reply with the letter."),
     longer_said=(
         "I arrived at the Bellweather farm on {start} and left it on {end}.",
         "My stay at the Tamarind farm began on {start} and ended on {end}.",

@@ -132,9 +132,7 @@ def share(content: Content, author: Author, asked: list[Asked]) -> list[tuple[As
     return [tuple(group) for group in groups]
 
 
-def _spread(
-    rng: Random, pairs: list[tuple[Template, Field]], count: int, wording: str
-) -> list[tuple[Template, Field]]:
+def _spread(rng: Random, pairs: list[tuple[Template, Field]], count: int, wording: str) -> list[tuple[Template, Field]]:
     """``count`` pairs that have this wording, as many different templates as there are."""
     fit = [pair for pair in pairs if getattr(pair[1], wording)]
     rng.shuffle(fit)

@@ -88,9 +88,7 @@ def right_stub(sheet: Sheet) -> Canvas:
     for y in range(8, canvas.height - 8, 14):
         canvas.box(496, y, 498, y + 7, tone)
     for line in range(8):
-        canvas.bars(
-            522, 30 + line * (canvas.height - 60) // 8, 76, (canvas.height - 60) // 8, sheet.decor, INK
-        )
+        canvas.bars(522, 30 + line * (canvas.height - 60) // 8, 76, (canvas.height - 60) // 8, sheet.decor, INK)
     return canvas
 
 

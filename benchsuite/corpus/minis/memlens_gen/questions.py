@@ -120,9 +120,7 @@ class Author:
         """An old and a newer image of one entity, and a second entity."""
         entity, other = self.rng.sample(template.entities, 2)
         sheet = self.series(template)
-        old, old_answer = self.take(
-            template, sheet, entity, field.label, "both", needle=True, text=template.old
-        )
+        old, old_answer = self.take(template, sheet, entity, field.label, "both", needle=True, text=template.old)
         new, answer = self.take(template, sheet, entity, field.label, "both", needle=True, text=template.new)
         twin, _ = self.take(template, sheet, other, field.label, "both", needle=False)
         return Asked(

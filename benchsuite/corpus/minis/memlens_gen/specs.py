@@ -1,4 +1,4 @@
-"""What the generator is told (templates, faces, texts of one half) and what it hands on (sheets, planned turns)."""
+"""What the generator is told (templates, texts) and what it hands on (sheets, planned questions)."""
 
 from __future__ import annotations
 

@@ -15,9 +15,7 @@ SHOP = Template(
     footer="Exchange within the month",
     fields=(
         Field("Paid by", "one:Debit card|Cash|Gift card|Phone"),
-        Field(
-            "Loyalty points", "count:110-980", ask="How many loyalty points does the {entity} receipt list?"
-        ),
+        Field("Loyalty points", "count:110-980", ask="How many loyalty points does the {entity} receipt list?"),
         Field("Bag charge", "money:1-5", ask="What bag charge is on the {entity} receipt?"),
         Field(
             "Grand total",
@@ -124,9 +122,7 @@ METER = Template(
             reword="What was the power consumption of the {entity}?",
             current="Give me the most recent electricity used on the monitor of the {entity}.",
         ),
-        Field(
-            "Water used", "unit:410-990 litres", ask="Give me the water used on the monitor of the {entity}."
-        ),
+        Field("Water used", "unit:410-990 litres", ask="Give me the water used on the monitor of the {entity}."),
         Field("Standby draw", "unit:105-390 W", ask="Which standby draw is on the monitor of the {entity}?"),
     ),
     entities=("beach flat", "north wing", "guest annex", "penthouse", "carriage house", "loft on Vine Road"),
@@ -151,9 +147,7 @@ TRAINING = Template(
     subtitle="Since the start",
     footer="",
     fields=(
-        Field(
-            "Distance", "tenth:110-480 km", ask="Which distance is in the training summary for the {entity}?"
-        ),
+        Field("Distance", "tenth:110-480 km", ask="Which distance is in the training summary for the {entity}?"),
         Field("Climb", "unit:1200-6900 m", ask="Which climb is in the training summary for the {entity}?"),
         Field(
             "Resting pulse",
@@ -247,9 +241,7 @@ TRAIN = Template(
             ask="Which travel date is on the rail ticket to {entity}? Give it as YYYY/MM/DD.",
             reword="When did I ride the train to {entity}, judging by the ticket? Give it as YYYY/MM/DD.",
         ),
-        Field(
-            "Departs", "clock:6-22", ask="When does the train to {entity} depart, by the clock on the ticket?"
-        ),
+        Field("Departs", "clock:6-22", ask="When does the train to {entity} depart, by the clock on the ticket?"),
         Field("Coach and seat", "seat", ask="Which coach and seat are on the rail ticket to {entity}?"),
         Field("Fare paid", "money:31-190", ask="Which fare paid is on the rail ticket to {entity}?"),
     ),

@@ -27,7 +27,7 @@ def write_corpus(out: Path) -> None:
     stories = [
         story
         for content in (EVAL, DEV)
-        for story in write_half(content, Random(f"{SEED}:{content.split}"), _names(content.split))
+        for story in write_half(content, Random(f"{SEED}:{content.split}"), image_names(content.split))
     ]
     shots = {
         round_.event.shot.file: round_.event.shot
@@ -74,7 +74,7 @@ def _name(kind: str, number: str) -> str:
     return hashlib.sha256(f"{SEED}:{kind}:{number}".encode()).hexdigest()
 
 
-def _names(split: str) -> Iterator[str]:
+def image_names(split: str) -> Iterator[str]:
     """Image names: they depend on the seed and a running number alone."""
     number = 0
     while True:
