@@ -13,7 +13,7 @@ _BLOCK = 65536
 class AppendFile:
     """One writer's end of a JSON-lines file; a last line cut by a kill is taken away when it is opened.
 
-    Every line is handed to the operating system before ``append`` returns.
+    What is appended is handed to the operating system before ``append`` returns.
     """
 
     def __init__(self, path: Path) -> None:
@@ -21,8 +21,8 @@ class AppendFile:
         self._file: IO[bytes] = path.open("ab+")
         self._file.truncate(_whole_length(self._file))
 
-    def append(self, line: str) -> None:
-        self._file.write(line.encode() + b"\n")
+    def append(self, *lines: str) -> None:
+        self._file.write("".join(f"{line}\n" for line in lines).encode())
         self._file.flush()
 
     def close(self) -> None:

@@ -67,6 +67,7 @@ class RunStore:
     info: dict[str, Any]
     continued: bool
     cells: dict[str, str] = field(default_factory=dict)
+    _served: dict[str, set[str]] = field(default_factory=dict)
     _lock: IO[str] | None = None
     _outcomes: AppendFile | None = None
     _repeated: bool = False
@@ -139,7 +140,7 @@ class RunStore:
             cell = str(row["cell"])
             self._repeated |= cell in self.cells
             if _replaces(self.cells.get(cell), row):
-                self.cells[cell] = str(row["status"])
+                self._note(row)
         if self.continued:
             self.info["continued"].append(_now())
         self._write_info()
@@ -147,19 +148,23 @@ class RunStore:
     def append(self, row: Mapping[str, object]) -> bool:
         """Write the row of a cell; a later row of the same cell replaces it, but no error replaces an answer.
 
-        Returns whether the row now stands for its cell. Raises DataError when the row breaks the schema,
-        BenchError after ``close``.
+        Returns whether the row now stands for its cell. Raises BenchError after ``close``. The row is one that an
+        Outcome made, which has checked it.
         """
         if self._outcomes is None:
             raise BenchError(f"{self.path}: the run is closed")
-        validate_row(row, str(self.path / OUTCOMES))
         cell = str(row["cell"])
         if not _replaces(self.cells.get(cell), row):
             return False
         self._outcomes.append(row_json(row))
         self._repeated |= cell in self.cells
-        self.cells[cell] = str(row["status"])
+        self._note(row)
         return True
+
+    def _note(self, row: Mapping[str, object]) -> None:
+        self.cells[str(row["cell"])] = str(row["status"])
+        if row["model_served"]:
+            self._served.setdefault(str(row.get("arm.model", "")), set()).add(str(row["model_served"]))
 
     def missing(self) -> list[str]:
         """The planned cells that have no row, sorted."""
@@ -175,12 +180,12 @@ class RunStore:
         ``outcomes.jsonl`` is rewritten, sorted by cell id, when a cell has several lines. ``run.json`` gets the
         models as served, the counts and the exit code.
         """
-        rows = self.rows()
         if self._repeated:
-            write_atomic(self.path / OUTCOMES, "".join(row_json(row) + "\n" for row in rows.values()))
+            write_atomic(self.path / OUTCOMES, "".join(row_json(row) + "\n" for row in self.rows().values()))
         self.info.update(
-            models_served=_models_served(rows.values()), cells=len(rows),
-            errors=sum(row["status"] == "error" for row in rows.values()), finished=_now(), exit=exit_code,
+            models_served={model: sorted(ids) for model, ids in sorted(self._served.items())},
+            cells=len(self.cells), errors=sum(status == "error" for status in self.cells.values()),
+            finished=_now(), exit=exit_code,
         )
         self._write_info()
         self.close()
@@ -299,14 +304,6 @@ def _standing(rows: Iterable[Row]) -> dict[str, Row]:
 def _replaces(old_status: str | None, row: Mapping[str, object]) -> bool:
     """The last row of a cell stands, but an error never takes the place of an answer."""
     return old_status in (None, "error") or row["status"] != "error"
-
-
-def _models_served(rows: Iterable[Row]) -> dict[str, list[str]]:
-    served: dict[str, set[str]] = {}
-    for row in rows:
-        if row["model_served"]:
-            served.setdefault(str(row.get("arm.model", "")), set()).add(str(row["model_served"]))
-    return {model: sorted(ids) for model, ids in sorted(served.items())}
 
 
 def _summary(number: int, folder: Path) -> RunSummary:

@@ -164,6 +164,9 @@ class Corpus(Protocol):
 
     def question(self, length: str, question_id: str) -> Question: ...
     def history(self, history_id: str) -> History: ...
+    def history_size(self, history_id: str) -> int:
+        """Bytes to read and parse for it: a small one costs less than a thread."""
+
     def items(self, history: History) -> tuple[Item, ...]:
         """The history in conversation order, cut into what retrieval ranks."""
 

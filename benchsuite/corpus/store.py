@@ -146,6 +146,9 @@ class IndexedCorpus(Corpus):
         """Raises ConfigError for an unknown history."""
         return self._history(history_id)
 
+    def history_size(self, history_id: str) -> int:
+        return self._ranges[history_id][1]
+
     def items(self, history: History) -> tuple[Item, ...]:
         return turn_items(history)
 

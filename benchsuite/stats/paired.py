@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from scipy.stats import binomtest
+from scipy.special import bdtr
 
 _SAME = 1e-12
 """Score differences below this are rounding of graded scores, not wins."""
@@ -24,7 +24,7 @@ def sign_test(wins: int, losses: int) -> float:
         raise ValueError(f"counts must not be negative: {wins}/{losses}")
     if wins + losses == 0:
         return 1.0
-    return float(binomtest(wins, wins + losses, 0.5).pvalue)
+    return min(1.0, 2.0 * float(bdtr(min(wins, losses), wins + losses, 0.5)))  # symmetric under one half
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,6 +118,7 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    collect.drop_row(pyfuncitem)
     result = yield
     collect.hold_to_strict(pyfuncitem)
     return result

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from benchsuite.errors import BenchError
-from benchsuite.outcome import Outcome
+from benchsuite.outcome import Outcome, row_json
 from benchsuite_pytest.cells import MarkMaker
 from benchsuite_pytest.planned import ITEM_CELL, ITEM_EXPERIMENT
 from benchsuite_pytest.session import SESSION, BenchSession
+from benchsuite_pytest.terminal import ROW, WORD
 
 CELL_ID = "cell_id"
 _MARKERS = (
@@ -83,11 +84,14 @@ def attach(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 def report_row(item: pytest.Item, outcome: Outcome) -> None:
-    """Send a cell's row to the controller with the item's report; a rerun replaces it."""
-    from benchsuite.outcome import row_json
+    """Send a cell's row to the controller with its setup report; a rerun replaces it. Its word stays for JUnit."""
+    item.user_properties[:] = [pair for pair in item.user_properties if pair[0] not in (WORD, ROW)]
+    item.user_properties += [(WORD, outcome.word), (ROW, row_json(outcome.to_row()))]
 
-    item.user_properties[:] = [pair for pair in item.user_properties if pair[0] != "bench"]
-    item.user_properties.append(("bench", row_json(outcome.to_row())))
+
+def drop_row(item: pytest.Item) -> None:
+    """Once the setup report is made, the later reports need not carry the row again."""
+    item.user_properties[:] = [pair for pair in item.user_properties if pair[0] != ROW]
 
 
 def hold_to_strict(item: pytest.Function) -> None:

@@ -25,6 +25,7 @@ from benchsuite.scoring.answers import Score, final_answer
 from benchsuite_pytest.lane import BenchLane
 from benchsuite_pytest.planned import DIRECT
 from benchsuite_pytest.session import SESSION, BenchSession
+from benchsuite_pytest.terminal import DIRECT_ROW
 
 SUITE = "memlens"  # whose wording and scorer the direct lane uses
 
@@ -105,7 +106,7 @@ class Bench:
         lane = engine.lane
         assert isinstance(lane, BenchLane)
         outcome = engine.submit(lane.ask_direct(stimulus, arm, component)).result()
-        self._request.node.user_properties.append(("bench-direct", row_json(outcome.to_row())))
+        self._request.node.user_properties.append((DIRECT_ROW, row_json(outcome.to_row())))
         return outcome
 
 

@@ -30,6 +30,8 @@ from benchsuite.retrieval.embed import TextEncoder, Vectors, VectorStore
 from benchsuite_pytest.preflight import Prepared
 
 HISTORIES_KEPT = 8
+SMALL_HISTORY = 64 * 1024  # bytes; read on the loop
+CALLS_HELD = 64  # skeleton lines written together
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ class BenchLane:
     def __init__(self, prepared: Prepared, place: Place, slots: Slots, servers: Servers) -> None:
         self._prepared, self._place, self._slots, self._servers = prepared, place, slots, servers
         self._items: OrderedDict[str, tuple[Item, ...]] = OrderedDict()
+        self._lines: list[str] = []
         self._open = AsyncExitStack()
 
     async def open(self) -> None:
@@ -55,6 +58,7 @@ class BenchLane:
         desk = ImageDesk(cache_folder / "image")
         self._calls = AppendFile(place.run / "calls" / f"{place.worker}.jsonl")
         self._open.callback(self._calls.close)
+        self._open.callback(self._flush_calls)
         self._cache = open_cache(cache_folder, settings.cache, replay=settings.replay)
         if self._cache is not None:
             self._open.push_async_callback(asyncio.to_thread, self._cache.close)
@@ -111,10 +115,13 @@ class BenchLane:
     async def _stimulus(self, cell: Cell) -> Stimulus:
         prepared = self._prepared
         corpus = prepared.corpora[cell.suite]
-        question = await asyncio.to_thread(corpus.question, str(cell.arm["length"]), cell.outline.id)
+        question = corpus.question(cell.arm.text("length"), cell.outline.id)
         items = self._items.get(cell.group)
         if items is None:
-            history = await asyncio.to_thread(corpus.history, question.history_id)
+            if corpus.history_size(question.history_id) <= SMALL_HISTORY:
+                history = corpus.history(question.history_id)
+            else:
+                history = await asyncio.to_thread(corpus.history, question.history_id)
             items = self._items[cell.group] = corpus.items(history)
             if len(self._items) > HISTORIES_KEPT:
                 self._items.popitem(last=False)
@@ -137,7 +144,13 @@ class BenchLane:
                     if part.image is None:
                         texts[record["sha256"]] = part.text.encode("utf-8", "surrogatepass")
             self._cache.put_parts(texts)
-        self._calls.append(json.dumps(line, separators=(",", ":")))
+        self._lines.append(json.dumps(line, separators=(",", ":")))
+        if len(self._lines) >= CALLS_HELD:
+            self._flush_calls()
+
+    def _flush_calls(self) -> None:
+        self._calls.append(*self._lines)
+        self._lines.clear()
 
 
 class _Switch:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from benchsuite_pytest.session import EXIT_INCOMPLETE, BenchSession
-from benchsuite_pytest.terminal import status, write_causes, write_missing
-
-ROW, DIRECT_ROW = "bench", "bench-direct"
+from benchsuite_pytest.terminal import DIRECT_ROW, ROW, WORD, status, write_causes, write_missing
 
 
 class Results:
@@ -20,25 +19,19 @@ class Results:
         self._session = session
         self._tables: list[Any] = []
         self._problems: list[str] = []
+        self._causes: Counter[str] = Counter()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        kept: list[tuple[str, Any]] = []
+        """A cell's row comes with its setup report, rows of the direct lane with the teardown report."""
         for name, value in report.user_properties:
-            if name not in (ROW, DIRECT_ROW):
-                kept.append((name, value))
-                continue
-            row = json.loads(str(value))
-            if name == ROW:
-                kept.append((ROW, row["word"]))
-            if (report.when == "teardown") == (name == DIRECT_ROW) or (report.when == "setup" and name == ROW):
-                self._session.receive(row)
-        report.user_properties = kept
+            if (name, report.when) in ((ROW, "setup"), (DIRECT_ROW, "teardown")):
+                self._session.receive(json.loads(str(value)))
+        report.user_properties = [pair for pair in report.user_properties if pair[0] not in (ROW, DIRECT_ROW)]
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> Any:
         if report.when == "call" and report.passed:
-            word = next((value for name, value in report.user_properties if name == ROW), "")
-            return status(str(word))
+            return status(next((str(value) for name, value in report.user_properties if name == WORD), ""))
         return None
 
     @pytest.hookimpl(tryfirst=True)
@@ -47,8 +40,9 @@ class Results:
         bench = self._session
         bench.complete(interrupted=_cut_short(session))
         if bench.store is not None:
-            self._tables, self._problems = bench.tables()
             rows = list(bench.store.rows().values())
+            self._causes = Counter(str(row["error.message"]) for row in rows if row["status"] == "error")
+            self._tables, self._problems = bench.tables(rows)
             session.config.hook.pytest_bench_finish(config=session.config, outcomes=rows, run=bench.store.path)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -66,7 +60,7 @@ class Results:
         if words:
             terminalreporter.write_line(f"outcomes: {words}")
         terminalreporter.write_line(f"run: {bench.run_path}")
-        write_causes(terminalreporter, bench.causes())
+        write_causes(terminalreporter, self._causes)
         write_missing(terminalreporter, bench.missing)
 
 

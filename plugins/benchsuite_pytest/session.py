@@ -7,8 +7,7 @@ import os
 import platform
 import shutil
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -35,9 +34,8 @@ from benchsuite_pytest.preflight import Prepared, prepare, prepare_controller
 from benchsuite_pytest.terminal import Pace, Progress
 
 if TYPE_CHECKING:
-    from benchsuite_reports.table import Table
-
     from benchsuite.scoring.answers import Score
+    from benchsuite_reports.table import Table
 
 SESSION = pytest.StashKey["BenchSession"]()
 EXIT_INCOMPLETE = 11
@@ -178,7 +176,7 @@ class BenchSession:
         """Store one outcome row and count its word. A cell that two experiments show is counted once."""
         assert self.store is not None
         before = self._words.get(row["cell"])
-        if self.store.append(row) and row["run"]["direct"] is False:
+        if self.store.append(row) and not is_direct(row):
             if before is not None:
                 self.pace.words[before] -= 1
             self.pace.words[row["word"]] += 1
@@ -274,7 +272,7 @@ class BenchSession:
         if self.store is not None and not interrupted:
             self.missing = self.store.missing()
 
-    def tables(self) -> tuple[list[Table], list[str]]:
+    def tables(self, rows: Sequence[Mapping[str, Any]]) -> tuple[list[Table], list[str]]:
         """Write the tables that the run's experiments name."""
         if self.store is None:
             return [], []
@@ -283,15 +281,10 @@ class BenchSession:
 
         experiments = self.store.info["experiments"].values()
         ids = sorted({table for experiment in experiments for table in experiment["tables"]})
-        rows = [row for row in self.store.rows().values() if not is_direct(row)]
+        rows = [row for row in rows if not is_direct(row)]
         if not ids or not rows:
             return [], []
         return write_tables(self.store.path, rows, RunFacts.from_info(self.store.info, self.store.path.name), ids)
-
-    def causes(self) -> Counter[str]:
-        """Why cells were not answered, with counts."""
-        rows = self.store.rows().values() if self.store is not None else ()
-        return Counter(str(row["error.message"]) for row in rows if row["status"] == "error")
 
     @property
     def run_path(self) -> str:

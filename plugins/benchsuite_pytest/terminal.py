@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pytest
 
+# names of user properties: a cell's word, its whole row, the row of one bench.ask
+WORD, ROW, DIRECT_ROW = "bench", "bench-row", "bench-direct"
+
 # outcome word: (letter, word in -v)
 WORDS = {
     "right": (".", "RIGHT", "green"),
@@ -81,7 +84,8 @@ class Pace:
         if not self.planned:
             return ""
         rate = done / max(0.1, time.monotonic() - self._begun)
-        left = f", about {(self.planned - done) / rate:.0f} s left" if done and done < self.planned else ""
+        known = done >= self.planned / 10  # the first cells also wait for the server to start
+        left = f", about {(self.planned - done) / rate:.0f} s left" if known and done < self.planned else ""
         errors = f", {self.words['error']} errors" if self.words["error"] else ""
         return f"{done} of {self.planned} cells{errors}{left}"
 

@@ -81,19 +81,22 @@ def test_every_committed_font_opens_and_differs():
 
 
 def test_ocr_reads_the_deciding_values_exactly():
-    """Real OCR over a sample of gold images of every layout and font: at least 95% of the drawn values."""
+    """Real OCR over a gold image of every layout, fonts taken in turn: at least 95% of the drawn values."""
     from rapidocr import RapidOCR
 
     folder = audit.read_folder(ROOT)
     gold = sorted({file for item in folder.items for file in audit.gold_files(item)})
-    sample = {(folder.drawn[file]["layout"], folder.drawn[file]["font"]): file for file in gold}
-    assert len({layout for layout, _ in sample}) == 14
+    looks: dict[str, dict[str, str]] = {}
+    for file in gold:
+        looks.setdefault(folder.drawn[file]["layout"], {})[folder.drawn[file]["font"]] = file
+    assert len(looks) == 14
+    sample = [list(fonts.values())[turn % len(fonts)] for turn, fonts in enumerate(looks.values())]
     threads = {f"EngineConfig.onnxruntime.{pool}_op_num_threads": 1 for pool in ("intra", "inter")}
     engine = RapidOCR(
         params={"Det.limit_type": "max", "Det.limit_side_len": 960, "Global.log_level": "error", **threads}
     )
     total, missed = 0, []
-    for file in sample.values():
+    for file in sample:
         image = np.ascontiguousarray(pixels(ROOT / "release_images" / file).astype(np.uint8)[:, :, ::-1])
         read = " ".join(engine(image, use_det=True, use_cls=False, use_rec=True).txts or ())
         for role, text in folder.drawn[file]["lines"]:

@@ -47,7 +47,8 @@ def analyse(boxes: Sequence[Box]) -> Layout:
     reading = [box for row in rows for box in row]
     order = {id(box): position for position, box in enumerate(reading)}
     title = _title(reading)
-    stacked = _stacked(reading, rows, title)
+    inline = {id(box): split for box in reading if (split := _split(box.text, _INLINE)) is not None}
+    stacked = _stacked([box for box in reading if id(box) not in inline], rows, title)
     bars = _bars(rows, reading)
     in_bars = {id(box) for pair in bars for box in pair}
     pairs: list[Pair] = []
@@ -61,21 +62,31 @@ def analyse(boxes: Sequence[Box]) -> Layout:
         if prior >= 1.0:
             used.update((id(label), id(value)))
     for label_text, label, value in _row_pairs(rows):
-        if id(value) in in_bars and id(label) in in_bars:
+        if (id(label) in in_bars and id(value) in in_bars) or id(label) in inline or id(value) in inline:
             continue
         firm = id(label) not in used and id(value) not in used
         pairs.append(Pair(label_text, value.text, "row", 1.0 if firm else 0.2, order[id(value)]))
         used.update((id(label), id(value)))
     for box in reading:
-        for pattern, how, prior in ((_INLINE, "inline", 1.0), (_GLUED, "glued", 0.6)):
-            match = pattern.match(box.text)
-            if match and letters(match.group(1)) >= 2:
-                pairs.append(Pair(match.group(1).strip(), match.group(2).strip(), how, prior, order[id(box)]))
-                break
+        if id(box) in inline:
+            pairs.append(Pair(*inline[id(box)], "inline", 1.0, order[id(box)]))
+            used.add(id(box))
+            continue
+        glued = _split(box.text, _GLUED)
+        if glued is not None:
+            pairs.append(Pair(*glued, "glued", 0.6, order[id(box)]))
         if id(box) not in used:
             pairs.append(Pair("", box.text, "free", 0.0, order[id(box)]))
     header = " ".join(box.text for box in reading if id(box) not in used and not has_digit(box.text))
     return Layout(title.text, header, tuple(box.text for box in reading), tuple(pairs))
+
+
+def _split(text: str, pattern: re.Pattern[str]) -> tuple[str, str] | None:
+    """Label and value that stand in one box."""
+    match = pattern.match(text)
+    if match is None or letters(match[1]) < 2:
+        return None
+    return match[1].strip(), match[2].strip()
 
 
 def _rows(boxes: Sequence[Box]) -> list[list[Box]]:

@@ -30,7 +30,7 @@ _LONG_NAMES = re.compile(
 )
 _ORDINALS = dict(zip(_listed("first second third fourth fifth sixth"), "123456", strict=True))
 _NUMBER_WORD = re.compile(r"n(?:o|os|r|um|umbers?)$")
-_SUFFIXES = ("ies", "ing", "ed", "es", "s")
+_SUFFIXES = ("ies", "ing", "est", "ed", "es", "s")
 
 _MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*\.?"
 _DAY = r"(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*"
@@ -81,7 +81,7 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 def stem(word: str) -> str:
     """A crude common form.
 
-    Plural, -ing and -ed go, months and weekdays keep three letters, ordinals become digits, and the forms of
+    Plural, -ing, -est and -ed go, months and weekdays keep three letters, ordinals become digits, and the forms of
     'number' (no, nr, num) become one.
     """
     if word in _ORDINALS:

@@ -52,7 +52,7 @@ FACTS = (
     ),
     Fact(
         "multi_session_reasoning",
-        "money:210-890",
+        "money:61-190",
         "A night at the Fernhill guesthouse costs {value}.",
         "A night at the Rosewood hostel costs {value}.",
         "What does a night cost at the place where Priya and I will stay?",
@@ -72,7 +72,7 @@ FACTS = (
         "The nursery fee for Theo comes to {value} each term.",
         "The music school fee for Theo comes to {value} each term.",
         "What does the nursery fee for Theo come to these days?",
-        later="They raised the nursery fee for Theo, from now on it comes to {value} each term.",
+        later="They changed the nursery fee for Theo, from now on it comes to {value} each term.",
     ),
 )
 

@@ -67,7 +67,6 @@ class Template:
     absent: tuple[str, ...] = ()
     bridges: tuple[Bridge, ...] = ()
     compare: Compare | None = None
-    shape: str = "fields"
 
 
 @dataclass(frozen=True, slots=True)
