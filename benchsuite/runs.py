@@ -17,7 +17,6 @@ from benchsuite.errors import BenchError, ConfigError, DataError
 from benchsuite.files import AppendFile, whole_lines, write_atomic
 from benchsuite.models.wire import sha256_json
 from benchsuite.outcome import row_json
-from benchsuite.outcome_row import validate_row
 
 Row = dict[str, object]
 Plan = Mapping[str, Sequence[str]]
@@ -171,8 +170,8 @@ class RunStore:
         return sorted({cell for cells in self.info["plan"].values() for cell in cells} - self.cells.keys())
 
     def rows(self) -> dict[str, Row]:
-        """The standing rows by cell id, sorted by it."""
-        return _standing(_read_rows(self.path / OUTCOMES))
+        """The standing rows by cell id, sorted by it: those of this run, so they are not checked again."""
+        return _standing(_read_rows(self.path / OUTCOMES, checked=True))
 
     def finish(self, exit_code: int) -> None:
         """Mark the run finished, so that it is never continued, and release it.
@@ -281,15 +280,20 @@ def _try_lock(folder: Path) -> IO[str] | None:
     return lock
 
 
-def _read_rows(path: Path) -> Iterator[Row]:
-    """Every whole line of ``outcomes.jsonl``, checked."""
+def _read_rows(path: Path, checked: bool = False) -> Iterator[Row]:
+    """Every whole line of ``outcomes.jsonl``; each is checked unless this process wrote it."""
     for number, line in whole_lines(path):
         where = f"{path}:{number}"
         try:
             row = json.loads(line)
         except ValueError as error:
             raise DataError(where, None, None, f"not JSON: {error}") from None
-        yield validate_row(row, where)
+        if not checked:
+            # imported here: it needs pydantic, which a run that reads no other run's rows does without
+            from benchsuite.outcome_row import validate_row
+
+            row = validate_row(row, where)
+        yield row
 
 
 def _standing(rows: Iterable[Row]) -> dict[str, Row]:

@@ -12,7 +12,7 @@ _MARKER = re.compile(r"[ \t]*<image>[ \t]*")
 
 def plain_text(text: str) -> str:
     """A message's text without its ``<image>`` markers, which neither retrieval nor any arm shows."""
-    return _MARKER.sub(" ", text).strip()
+    return (_MARKER.sub(" ", text) if "<image>" in text else text).strip()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import string
 import tomllib
+from dataclasses import dataclass, fields
 from importlib import resources
 from pathlib import Path
-
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from benchsuite.errors import ConfigError
 
@@ -20,11 +19,10 @@ _FIELDS = {
 }
 
 
-class Protocol(BaseModel):
+@dataclass(frozen=True, slots=True)
+class Protocol:
     """Templates of one suite. Text parts end with their own separator, so that leaving a part out of one arm
     changes nothing else in the text."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     version: str
@@ -43,21 +41,23 @@ class Protocol(BaseModel):
 def load_protocol(path: Path) -> Protocol:
     """Read a protocol TOML. Raises ConfigError naming file and field."""
     try:
-        protocol = Protocol.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: not a protocol file: {error}") from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise ConfigError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-    for field, allowed in _FIELDS.items():
+    names = [field.name for field in fields(Protocol)]
+    for name in [*names, *table]:
+        if name not in names:
+            raise ConfigError(f"{path}: {name}: unknown field; fields: {', '.join(names)}")
+        if not isinstance(table.get(name), str):
+            raise ConfigError(f"{path}: {name}: {'is missing' if name not in table else 'must be text'}")
+    protocol = Protocol(**table)
+    for name, allowed in _FIELDS.items():
         try:
-            used = {
-                name for _, name, _, _ in string.Formatter().parse(getattr(protocol, field)) if name is not None
-            }
+            used = {each for _, each, _, _ in string.Formatter().parse(table[name]) if each is not None}
         except ValueError as error:
-            raise ConfigError(f"{path}: {field}: {error}") from None
+            raise ConfigError(f"{path}: {name}: {error}") from None
         if used - allowed:
-            raise ConfigError(f"{path}: {field}: no value for {{{sorted(used - allowed)[0]}}}")
+            raise ConfigError(f"{path}: {name}: no value for {{{sorted(used - allowed)[0]}}}")
     return protocol
 
 

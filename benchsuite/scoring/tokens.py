@@ -13,6 +13,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import lru_cache
 
 SYMBOLS = {"us$": "usd", "$": "usd", "€": "eur", "£": "gbp", "¥": "jpy", "₹": "inr", "%": "%"}
 CODES = ("usd", "eur", "gbp", "jpy", "inr", "dkk", "sek", "nok", "chf", "cny", "krw", "aud", "cad", "nzd", "sgd")
@@ -57,7 +58,8 @@ class Token:
 
 def contains(answer: str, gold: str) -> bool:
     """True when the gold's tokens stand in the answer's one after the other; an empty gold never does."""
-    wanted, found = tokens_of(gold), tokens_of(answer)
+    wanted: Sequence[Token] = tokens_of(gold)
+    found: Sequence[Token] = tokens_of(answer)
     if any(token.value is not None for token in wanted):
         wanted, found = _units_joined(wanted), _units_joined(found)
     width = len(wanted)
@@ -67,17 +69,18 @@ def contains(answer: str, gold: str) -> bool:
     )
 
 
-def tokens_of(text: str) -> list[Token]:
+@lru_cache(maxsize=4096)  # a gold answer and a refusal come back in every arm
+def tokens_of(text: str) -> tuple[Token, ...]:
     """The tokens of a text. Where only articles stand there, they are its tokens."""
     plain = _plain(text)
     matches = list(_LEXEME.finditer(plain))
     kept = [match for match in matches if not _is_article(match, plain)] or matches
-    return [token for match in kept for token in _tokens(match)]
+    return tuple(token for match in kept for token in _tokens(match))
 
 
 def _plain(text: str) -> str:
     folded = unicodedata.normalize("NFKC", text).casefold().translate(_SIGNS)
-    visible = "".join(char for char in folded if unicodedata.category(char) != "Cf")
+    visible = folded if folded.isascii() else "".join(c for c in folded if unicodedata.category(c) != "Cf")
     return _HALF_DAY.sub(r"\1m", visible).replace("per cent", "percent")
 
 

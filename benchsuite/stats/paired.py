@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-from scipy.special import bdtr
+from math import comb
 
 _SAME = 1e-12
 """Score differences below this are rounding of graded scores, not wins."""
@@ -24,7 +23,9 @@ def sign_test(wins: int, losses: int) -> float:
         raise ValueError(f"counts must not be negative: {wins}/{losses}")
     if wins + losses == 0:
         return 1.0
-    return min(1.0, 2.0 * float(bdtr(min(wins, losses), wins + losses, 0.5)))  # symmetric under one half
+    pairs = wins + losses
+    tail = sum(comb(pairs, k) for k in range(min(wins, losses) + 1))  # whole numbers: nothing is rounded before the end
+    return float(min(1.0, 2 * tail / 2**pairs))
 
 
 @dataclass(frozen=True, slots=True)

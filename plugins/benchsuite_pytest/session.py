@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import platform
@@ -55,6 +56,7 @@ class BenchSession:
         self.pace = Pace()
         self.progress: Progress | None = None
         self.experiments: dict[str, Experiment] = {}
+        self.item: pytest.Item | None = None
         self._views: dict[tuple[str, str], object] = {}
         self.missing: list[str] = []
         self._words: dict[str, str] = {}
@@ -192,6 +194,8 @@ class BenchSession:
                 broker = self.start_broker()
                 self.open_run(Planned.of(session.items))
             place = self._place()
+            gc.collect()
+            gc.freeze()  # items and cells live as long as the session: do not walk them for every answer
 
             def make_lane() -> BenchLane:
                 if self.workerinput is None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import resource
 import statistics
@@ -48,7 +49,8 @@ def write_corpus(folder: Path, questions: int) -> Path:
 def timed(command: list[str]) -> tuple[float, float]:
     """Wall and CPU seconds of a command and everything it started."""
     before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
     wall, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
         sys.exit(f"{' '.join(command)}: exit {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
@@ -70,7 +72,7 @@ def main() -> None:
         assert server.stdout is not None
         port = int(server.stdout.readline())
         pytest = [
-            sys.executable, "-m", "pytest", str(ROOT / "cases" / "memlens"), "-q", "-p", "no:cacheprovider",
+            sys.executable, "-m", "pytest", str(ROOT / "cases" / "memlens"), "-q", "-p", "no:cacheprovider", "-p", "no:hypothesispytest",
             "--bench-corpus", f"memlens={corpus}", "--bench-model", f"http://127.0.0.1:{port}#mock",
             "--bench-axis", "retrieval=recency", "--bench-axis", "delivery=noimg", "--bench-cache", "off",
             "--bench-dir", f"{temporary}/bench",

@@ -139,17 +139,15 @@ class ReaderService:
 
     async def _read_images(self, messages: Sequence[_Message]) -> list[ChatMessage]:
         """The messages with every image replaced by the page that was read from it."""
-        urls: dict[str, None] = {}
+        encoded: dict[str, bytes] = {}
         for number, message in enumerate(messages):
             for place, block in enumerate(message.content if isinstance(message.content, list) else []):
-                if isinstance(block, _ImageBlock) and block.image_url.url not in urls:
-                    urls[block.image_url.url] = None
-                    _image_bytes(block.image_url.url, f"messages.{number}.content.{place}")
-        read = await asyncio.gather(
-            *(self.pages.read(_image_bytes(url, "image_url")) for url in urls), return_exceptions=True
-        )
+                if isinstance(block, _ImageBlock) and block.image_url.url not in encoded:
+                    where = f"messages.{number}.content.{place}"
+                    encoded[block.image_url.url] = _image_bytes(block.image_url.url, where)
+        read = await asyncio.gather(*map(self.pages.read, encoded.values()), return_exceptions=True)
         pages: dict[str, Page] = {}
-        for url, page in zip(urls, read, strict=True):
+        for url, page in zip(encoded, read, strict=True):
             if isinstance(page, ImageError):
                 raise _ApiError(400, str(page), param="messages")
             if isinstance(page, BaseException):

@@ -64,6 +64,8 @@ def analyse(boxes: Sequence[Box]) -> Layout:
     for label_text, label, value in _row_pairs(rows):
         if (id(label) in in_bars and id(value) in in_bars) or id(label) in inline or id(value) in inline:
             continue
+        if id(label) in used and id(value) in used:
+            continue
         firm = id(label) not in used and id(value) not in used
         pairs.append(Pair(label_text, value.text, "row", 1.0 if firm else 0.2, order[id(value)]))
         used.update((id(label), id(value)))
@@ -124,7 +126,7 @@ def _aligned(a: Box, b: Box) -> bool:
 def _stacked(
     reading: Sequence[Box], rows: Sequence[Sequence[Box]], title: Box
 ) -> list[tuple[Box, Box, float]]:
-    """Label above value (or a large value above its label) where the two stand closer than their neighbours."""
+    """Label above value, or a large value above its label, where the two stand closest."""
     row_of = {id(box): row for row in rows for box in row}
     below: dict[int, Box] = {}
     for a in reading:

@@ -54,8 +54,9 @@ class Candidate:
 
     @property
     def reading(self) -> str:
-        parts = [self.title, f"{self.label}: {self.value}" if self.label else self.value]
-        return ". ".join(part for part in parts if part)
+        """Title, label and value as one text; a number says nothing here and would only cost a new vector."""
+        value = "" if self.label and has_digit(self.value) else self.value
+        return ". ".join(part for part in (self.title, self.label, value) if part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,9 @@ def rank(
     rarity = _rarity(asked, [text.in_body for text in texts])
     label_tokens = [set(tokens(candidate.name)) for candidate in candidates]
     label_rarity = _rarity(asked, [found & set(asked) for found in label_tokens])
-    specific = {stem(word.lower()) for match in _SPECIFIC.findall(question) for word in words(match)} & set(asked)
+    specific = {stem(word.lower()) for match in _SPECIFIC.findall(question) for word in words(match)} & set(
+        asked
+    )
     similar = _WordSimilarity(question, candidates, encoder)
     question_vector = encoder.encode([question])[0]
     about = encoder.encode([source.frame for source in sources]) @ question_vector
@@ -191,10 +194,10 @@ class _SourceText:
         self.in_body = _found(source.body, asked) | self.in_frame
 
     def open_words(self, question: str) -> str:
-        """The question without the words that the frame explains; the question itself when none are left."""
+        """The question without the words that the frame explains; all of it when none or all are explained."""
         every = re.findall(r"[\w$%'’-]+", question)
         left = [word for word in every if not tokens(word) or not set(tokens(word)) <= self.in_frame]
-        return " ".join(left) if any(tokens(word) for word in left) else question
+        return " ".join(left) if len(left) < len(every) and any(tokens(word) for word in left) else question
 
 
 def _found(text: str, asked: Sequence[str]) -> set[str]:
@@ -207,7 +210,7 @@ def _found(text: str, asked: Sequence[str]) -> set[str]:
 def _rarity(asked: Sequence[str], documents: Sequence[set[str]]) -> dict[str, float]:
     """Inverse document frequency of the asked tokens over sources or labels, smoothed to stay positive.
 
-    A word seen nowhere counts as seen once: what a thing is called in a question often stands on none of them.
+    A word seen nowhere counts as seen once: what a question calls a thing often stands on none of them.
     """
     frequency = Counter(token for document in documents for token in document)
     return {t: math.log((1.5 + len(documents)) / (0.5 + max(1, frequency[t]))) for t in asked}
@@ -230,7 +233,7 @@ class _WordSimilarity:
         self._cosine = encoder.encode(self._question) @ encoder.encode(list(vocabulary)).T
 
     def match(self, candidate: int, open_stems: frozenset[str]) -> tuple[float, float]:
-        """Mean best cosine of the open question words, and of the label's words; 0 where one side is empty."""
+        """Mean best cosine of the open question words, and of the label's words; 0 for an empty side."""
         rows = [n for n, word in enumerate(self._stems) if word in open_stems]
         columns = self._columns[candidate]
         if not rows or not columns:

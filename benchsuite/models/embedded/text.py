@@ -12,12 +12,12 @@ def _listed(text: str) -> list[str]:
 STOP = frozenset(
     _listed(
         """
-        a an the is are was were be been being am do does did done doing have has had having i me my mine we us
-        our you your he him his she her it its they them their this that these those there here what which who
+        a an the is are was were be been being am do does did done doing have has had having i me my mine we
+        us our you your he him his she her it its they them their this that these those there here what which who
         whom whose when where why how of in on at to for from by with and or as if so than then not any some
         one into out up about over under per much many will would can could shall should may might must please
-        tell show shown showed say says said see seen get got give given according also just only own same such
-        too very s t
+        tell show shown showed say says said see seen get got give given according also just only own same
+        such too very s t
         """
     )
 )
@@ -129,7 +129,7 @@ def letters(text: str) -> int:
 
 
 def kind_fit(kind: str, value: str) -> float:
-    """How well a value's shape answers a kind of question, from -1 (cannot) to 1 (exactly); 0 knows nothing."""
+    """How well a value's shape answers a kind of question: -1 cannot, 1 exactly, 0 unknown."""
     digit = has_digit(value)
     if kind == "percent":
         return 1.0 if PERCENT.search(value) else -0.6
@@ -146,7 +146,9 @@ def kind_fit(kind: str, value: str) -> float:
     if kind == "count":
         if re.fullmatch(r"\d[\d,]*", value):
             return 1.0
-        return 0.2 if digit and not (MONEY.search(value) or DATE.search(value) or TIME.search(value)) else -0.8
+        return (
+            0.2 if digit and not (MONEY.search(value) or DATE.search(value) or TIME.search(value)) else -0.8
+        )
     if kind == "size":
         return 1.0 if digit and not DATE.search(value) else -0.8
     if kind == "often":

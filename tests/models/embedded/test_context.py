@@ -34,7 +34,11 @@ def test_rendered_delivery_is_split_at_role_lines(role: str) -> None:
 
     assert context.question == "What colour is the bike?"
     assert context.refusal == "Not there"
-    assert [item.text for item in context.items] == ["The bike is blue.\nIt is fast.", "", "Noted: all of it."]
+    assert [item.text for item in context.items] == [
+        "The bike is blue.\nIt is fast.",
+        "",
+        "Noted: all of it.",
+    ]
     assert [item.pages for item in context.items] == [(PAGES[0],), (PAGES[1], PAGES[2]), ()]
 
 
@@ -58,7 +62,9 @@ def test_messages_of_their_own_are_items_and_their_dates_are_kept() -> None:
     assert [item.text for item in context.items] == ["I planted a fig.", "Good."]
     assert [item.pages for item in context.items] == [(PAGES[0],), ()]
 
-    dated = read_context([message("user", "[2024/05/06 (Mon) 17:17]\nuser: I left.\nQuestion: When did I leave?")])
+    dated = read_context(
+        [message("user", "[2024/05/06 (Mon) 17:17]\nuser: I left.\nQuestion: When did I leave?")]
+    )
     assert [item.date for item in dated.items] == ["2024/05/06"]
 
 

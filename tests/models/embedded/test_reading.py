@@ -24,7 +24,9 @@ def pairs_of(data: bytes) -> set[tuple[str, str]]:
     async def read() -> Any:
         return await PageReader(1).read(data)
 
-    return {(pair.label, pair.value) for pair in analyse(asyncio.run(read()).boxes).pairs if pair.prior >= 0.5}
+    return {
+        (pair.label, pair.value) for pair in analyse(asyncio.run(read()).boxes).pairs if pair.prior >= 0.5
+    }
 
 
 def test_rows_cards_and_bars_become_pairs(draw: Any) -> None:
@@ -63,7 +65,8 @@ def test_a_truncated_image_is_an_error(draw: Any) -> None:
 def test_vectors_do_not_depend_on_their_batch() -> None:
     texts = ["a red bicycle", "the total is 14", "a blue bicycle", "on", "where do we meet tomorrow at noon?"]
     together = Encoder().encode(texts)
-    alone = np.concatenate([Encoder.encode(encoder, [text]) for encoder in [Encoder()] for text in texts])
+    single = Encoder()
+    alone = np.concatenate([single.encode([text]) for text in texts])
     backwards = Encoder().encode(texts[::-1])[::-1]
 
     assert np.allclose(np.linalg.norm(together, axis=1), 1, atol=1e-3)
@@ -76,7 +79,7 @@ def test_a_shared_encoder_takes_threads() -> None:
     encoder = Encoder()
     texts = [f"text number {n} about {'rain' if n % 2 else 'snow'}" for n in range(40)]
     with ThreadPoolExecutor(4) as pool:
-        results = list(pool.map(lambda part: encoder.encode(part), [texts, texts[::-1], texts[::2], texts]))
+        results = list(pool.map(encoder.encode, [texts, texts[::-1], texts[::2], texts]))
     assert (results[0] == results[1][::-1]).all()
     assert encoder.wordpieces("text number") == 2
 

@@ -27,7 +27,9 @@ HARDWARE = [("Subtotal", "$11.10"), ("Service", "$1.65"), ("Total", "$12.75")]
 
 @pytest.fixture(scope="module")
 def client(served: Any) -> Any:
-    with openai.OpenAI(base_url=served.base_url + "/v1", api_key="unused", max_retries=0, timeout=60) as client:
+    with openai.OpenAI(
+        base_url=served.base_url + "/v1", api_key="unused", max_retries=0, timeout=60
+    ) as client:
         yield client
 
 
@@ -86,7 +88,8 @@ def test_usage_counts_wordpieces_and_patches(client: Any, body: Any, draw: Any) 
     assert full.prompt_tokens - bare.prompt_tokens == 15 * 8
     assert full.total_tokens == full.prompt_tokens + full.completion_tokens
     one = client.chat.completions.create(
-        model="embedded-forced", messages=[{"role": "user", "content": "seven plain words stand in this line"}]
+        model="embedded-forced",
+        messages=[{"role": "user", "content": "seven plain words stand in this line"}],
     )
     assert one.usage.prompt_tokens == 7
 
@@ -133,8 +136,16 @@ def _with_image(url: str) -> dict[str, Any]:
         ("/v1/chat/completions", [], "body"),
         ("/v1/chat/completions", {"model": "embedded"}, "messages"),
         ("/v1/chat/completions", {"model": "embedded", "messages": []}, "messages"),
-        ("/v1/chat/completions", {"model": "embedded", "messages": [{"role": "king", "content": ""}]}, "role"),
-        ("/v1/chat/completions", {"model": "embedded", "messages": [{"role": "user", "content": 5}]}, "content"),
+        (
+            "/v1/chat/completions",
+            {"model": "embedded", "messages": [{"role": "king", "content": ""}]},
+            "role",
+        ),
+        (
+            "/v1/chat/completions",
+            {"model": "embedded", "messages": [{"role": "user", "content": 5}]},
+            "content",
+        ),
         ("/v1/chat/completions", {**_with_image("x"), "stream": True}, "stream"),
         ("/v1/chat/completions", _with_image("http://127.0.0.1/a.png"), "data URIs"),
         ("/v1/chat/completions", _with_image("data:image/png;base64,@@"), "not base64"),
@@ -221,7 +232,7 @@ def test_sigterm_ends_it_at_once(start: Any) -> None:
 
 def test_a_taken_port_is_one_line(served: Any) -> None:
     port = served.base_url.rsplit(":", 1)[1]
-    code = "import sys; from benchsuite.models.embedded.serve import serve_command as c; sys.exit(c(sys.argv[1:]))"
+    code = "import sys; from benchsuite.models.embedded import serve; sys.exit(serve.serve_command(sys.argv[1:]))"
     ran = subprocess.run(
         [sys.executable, "-c", code, "--port", port], cwd=ROOT, capture_output=True, text=True, timeout=60
     )

@@ -19,7 +19,11 @@ PROTOCOL = {"system", "content", "message", "messages", "assistant", "object", "
 
 def literals(path: Path) -> set[str]:
     tree = ast.parse(path.read_text("utf-8"))
-    found = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    found = {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
     return {text.strip().lower() for text in found if len(text.strip()) >= 6}
 
 
@@ -51,7 +55,7 @@ def test_no_literal_of_the_reader_occurs_in_the_bundled_corpus(corpus: str) -> N
 
 
 def test_no_word_list_of_the_reader_hides_corpus_labels() -> None:
-    """Nor inside longer literals: no label that the corpus draws stands in a literal that is not a docstring."""
+    """Nor inside longer literals: no label that the corpus draws stands in any literal but docstrings."""
     drawn = json.loads((MINI / "drawn.json").read_text("utf-8"))
     labels = {text.lower() for text in texts(drawn) if len(text) >= 6 and text.replace(" ", "").isalpha()}
     assert len(labels) > 50
