@@ -6,9 +6,12 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from benchsuite.corpus.model import Outline
 from benchsuite.errors import ConfigError
+
+if TYPE_CHECKING:
+    from benchsuite.corpus.model import Outline
 
 Value = str | int
 
@@ -32,7 +35,7 @@ _UNSAFE = re.compile(r"[^\w.+-]", re.ASCII)
 def safe_id(text: str) -> str:
     """`text` in the characters that ids may have; if any had to go, 4 hex of the original's sha256 follow."""
     cleaned = _UNSAFE.sub("_", text)
-    return cleaned if cleaned == text else f"{cleaned}_{hashlib.sha256(text.encode()).hexdigest()[:4]}"
+    return cleaned if cleaned == text else f"{cleaned}_{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:4]}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from benchsuite.corpus.model import Evidence, Item, Query, Question
 from benchsuite.errors import ConfigError
 from benchsuite.plan import DEFAULTS, LEADING_AXES, TRAILING_AXES, Value
 
 if TYPE_CHECKING:
+    from benchsuite.corpus.model import Evidence, Item, Query, Question
     from benchsuite.corpus.store import Source
     from benchsuite.delivery.spec import Delivery
     from benchsuite.models.client import Transport

@@ -18,7 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from benchsuite.errors import ConfigError
 from benchsuite.models.embedded import FORCED_MODEL, REFUSING_MODEL
-from benchsuite.models.spec import DEFAULT_PARAMS, ModelSpec, label, normalise_url
+from benchsuite.models.spec import DEFAULT_PARAMS, ModelSpec, normalise_url
+from benchsuite.plan import safe_id
 
 _Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _Count = Annotated[int, Field(ge=1)]
@@ -76,7 +77,7 @@ def entry_spec(file: Path, name: str, table: Any, budget: int) -> ModelSpec:
     except ConfigError as error:
         raise ConfigError(f"{where}: field 'base_url': {error}") from None
     return ModelSpec(
-        name=label(name),
+        name=safe_id(name),
         model=entry.model,
         base_url=base,
         family=base or f"{entry.launch}/{entry.model}",

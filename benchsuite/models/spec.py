@@ -5,7 +5,6 @@ A spec holds the *name* of the environment variable with the key, never the key.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from benchsuite.errors import ConfigError
 from benchsuite.models.embedded import EMBEDDED_VERSION, FORCED_MODEL, REFUSING_MODEL
+from benchsuite.plan import safe_id
 
 KEY_ENV = "BENCH_API_KEY"
 TOTAL_CONCURRENCY = 64
@@ -58,12 +58,6 @@ class ModelSpec:
         return environ.get(self.key_env, "").strip() if self.key_env else ""
 
 
-def label(text: str) -> str:
-    """A text as it stands in cell ids: characters outside ``[\\w.+-]`` become ``_``, with 4 hex of its sha256."""
-    clean = re.sub(r"[^\w.+-]", "_", text, flags=re.ASCII)
-    return text if clean == text else f"{clean}_{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:4]}"
-
-
 def embedded_spec(model: str = REFUSING_MODEL) -> ModelSpec:
     """The embedded reader (``embedded`` or ``embedded-forced``); both are served by one launched process."""
     return ModelSpec(name=model, model=model, base_url="", family=f"embedded/{EMBEDDED_VERSION}",
@@ -72,7 +66,7 @@ def embedded_spec(model: str = REFUSING_MODEL) -> ModelSpec:
 
 def vllm_spec(model: str) -> ModelSpec:
     """A model that the run serves by ``vllm serve``."""
-    return ModelSpec(name=label(model), model=model, base_url="", family=f"vllm/{model}", launch="vllm")
+    return ModelSpec(name=safe_id(model), model=model, base_url="", family=f"vllm/{model}", launch="vllm")
 
 
 def endpoint_limits(specs: Sequence[ModelSpec]) -> dict[str, int]:
@@ -177,7 +171,7 @@ def _parse(value: str, toml: Path | None, budget: int, environ: Mapping[str, str
             raise ConfigError(f"model {shown(value)!r} names no model: write URL#model")
         base = normalise_url(url, value)
         key_env = KEY_ENV if environ.get(KEY_ENV, "").strip() else ""
-        return ModelSpec(name=label(model.strip()), model=model.strip(), base_url=base, family=base,
+        return ModelSpec(name=safe_id(model.strip()), model=model.strip(), base_url=base, family=base,
                          key_env=key_env, concurrency=budget)
     names: Sequence[str] = ()
     if toml is not None and toml.is_file():

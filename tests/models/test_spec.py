@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from benchsuite.errors import ConfigError
-from benchsuite.models.spec import ModelSpec, endpoint_limits, label, normalise_url, parse_models
+from benchsuite.models.spec import ModelSpec, endpoint_limits, normalise_url, parse_models
+from benchsuite.plan import safe_id
 
 
 def one(
@@ -60,7 +61,7 @@ def test_embedded_models_share_a_family_and_the_cores() -> None:
 def test_vllm_family_is_the_id_and_the_label_is_safe() -> None:
     spec = one("vllm:Qwen/Qwen3-VL-8B")
     assert (spec.launch, spec.model, spec.family) == ("vllm", "Qwen/Qwen3-VL-8B", "vllm/Qwen/Qwen3-VL-8B")
-    assert spec.name == label("Qwen/Qwen3-VL-8B")
+    assert spec.name == safe_id("Qwen/Qwen3-VL-8B")
     assert spec.name.startswith("Qwen_Qwen3-VL-8B_")
     assert len(spec.name) == len("Qwen_Qwen3-VL-8B_") + 4
     with pytest.raises(ConfigError):
@@ -68,8 +69,8 @@ def test_vllm_family_is_the_id_and_the_label_is_safe() -> None:
 
 
 def test_labels_differ_where_the_originals_do() -> None:
-    assert label("plain-1.5+x") == "plain-1.5+x"
-    assert label("a/b") != label("a:b")
+    assert safe_id("plain-1.5+x") == "plain-1.5+x"
+    assert safe_id("a/b") != safe_id("a:b")
 
 
 def test_two_models_with_one_label_are_refused() -> None:

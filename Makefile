@@ -1,0 +1,43 @@
+# Which torch is installed, first of all. Machines with another index or a GPU choose here: see the README.
+TORCH ?= torch==2.13.0
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: install install-dev bench test test-slow lint perf clean
+
+install: $(VENV)/installed
+
+install-dev: $(VENV)/installed-dev
+
+$(VENV)/installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check "$(TORCH)"
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev]"
+	touch $@
+
+# the bundled corpus, the embedded reader, no key: DeliverMem's Table 1
+bench: install
+	$(BIN)/pytest cases -k memlens -m core -n 4
+
+test: install-dev
+	$(BIN)/pytest tests -m "not slow" -n 2 --dist loadfile
+
+test-slow: install-dev
+	$(BIN)/pytest tests -m slow
+
+lint: install-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+perf: install-dev
+	$(BIN)/python tests/perf/throughput.py
+	$(BIN)/python tests/perf/footprint.py
+
+clean:
+	rm -rf $(VENV) .bench
