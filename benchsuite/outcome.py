@@ -42,6 +42,11 @@ def plain(value: object, name: str) -> object:
         return value
     if type(value) is str:
         return clean_text(value)
+    kind = type(value)
+    if value is None or kind is bool or kind is int:
+        return value
+    if kind is str:
+        return clean_text(value)  # type: ignore[arg-type]
     if isinstance(value, Enum):
         value = value.value
     if type(value).__module__ == "numpy" and hasattr(value, "item"):
@@ -122,8 +127,11 @@ class Outcome:
     run: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            object.__setattr__(self, each.name, plain(getattr(self, each.name), each.name))
+        for name in _NAMES:
+            given = getattr(self, name)
+            value = plain(given, name)
+            if value is not given:
+                object.__setattr__(self, name, value)
         if problem := contradiction(self.status, self.word, self.score, self.error_kind):
             raise BenchError(f"outcome {self.cell}: {problem}")
 
@@ -135,12 +143,12 @@ class Outcome:
     def to_row(self) -> dict[str, object]:
         """The flat row with CANON's keys (``arm.<axis>``, ``scores.<name>``, ``usage.prompt``, ...)."""
         row: dict[str, object] = {}
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if each.name in _GROUPS:
-                row.update({f"{each.name}.{key}": inner for key, inner in value.items()})
+        for name in _NAMES:
+            value = getattr(self, name)
+            if name in _GROUPS:
+                row.update({f"{name}.{key}": inner for key, inner in value.items()})
             else:
-                row[_DOTTED.get(each.name, each.name)] = value
+                row[_DOTTED.get(name, name)] = value
         return row
 
     @classmethod
@@ -163,6 +171,9 @@ class Outcome:
             return cls(**values, **groups)  # type: ignore[arg-type]  # checked by outcome_row where rows are read
         except TypeError as error:
             raise BenchError(f"outcome {row.get('cell')}: {error}") from None
+
+
+_NAMES = tuple(each.name for each in fields(Outcome))
 
 
 def contradiction(status: str, word: str, score: float | None, error_kind: str) -> str:

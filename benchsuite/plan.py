@@ -35,7 +35,9 @@ _UNSAFE = re.compile(r"[^\w.+-]", re.ASCII)
 def safe_id(text: str) -> str:
     """`text` in the characters that ids may have; if any had to go, 4 hex of the original's sha256 follow."""
     cleaned = _UNSAFE.sub("_", text)
-    return cleaned if cleaned == text else f"{cleaned}_{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:4]}"
+    if cleaned == text:
+        return text
+    return f"{cleaned}_{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:4]}"
 
 
 @dataclass(frozen=True, slots=True)

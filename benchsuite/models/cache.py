@@ -273,8 +273,9 @@ def _deliver(jobs: list[_Job]) -> None:
 def open_cache(folder: Path, mode: str, *, replay: bool = False, create: bool = False) -> AnswerCache | None:
     """The cache as ``--bench-cache`` and ``--bench-replay`` want it; None for ``off``.
 
-    Replay only reads. ``create`` (the controller, before any worker) makes the file where it may be written.
-    Raises ConfigError for an unknown mode, for replay without a cache to read, or a cache that is none.
+    Replay only reads. ``create`` (the controller, before any worker) makes the file where there is none, an empty
+    one for who only reads. Raises ConfigError for an unknown mode, for replay with one that does not read, or a
+    cache that is none.
     """
     if mode not in CACHE_MODES:
         raise ConfigError(f"unknown cache mode {mode!r}: known are {', '.join(CACHE_MODES)}")
@@ -282,6 +283,8 @@ def open_cache(folder: Path, mode: str, *, replay: bool = False, create: bool = 
         raise ConfigError(f"replay reads the answer cache, which cache mode {mode!r} does not")
     if mode == "off":
         return None
+    if create and not (folder / FILE_NAME).exists():
+        AnswerStore.create(folder).close()
     if replay or mode == "readonly":
         return AnswerCache(AnswerStore(folder, readonly=True), "readonly")
     return AnswerCache(AnswerStore.create(folder) if create else AnswerStore(folder),

@@ -39,7 +39,7 @@ class ModelEntry(BaseModel):
     timeout_s: _Seconds = 300.0
     tries: _Count = 5
     retry_after_cap_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 60.0
-    temperature: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
+    temperature: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     max_tokens: _Count = 1024
     omit: list[Literal["temperature", "max_tokens"]] = []
     extra_body: dict[str, Any] = {}

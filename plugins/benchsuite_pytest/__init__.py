@@ -16,7 +16,7 @@ from benchsuite.errors import BenchError
 from benchsuite_pytest import collect, fixtures, hookspecs
 from benchsuite_pytest.direct import bench
 from benchsuite_pytest.options import add_options, read_settings
-from benchsuite_pytest.planned import regroup
+from benchsuite_pytest.planned import ours, regroup
 from benchsuite_pytest.preflight import PreflightError, build_registry
 from benchsuite_pytest.results import ExitStatus, Results
 from benchsuite_pytest.session import SESSION, BenchSession
@@ -54,14 +54,19 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 
 def _refuse(problems: Any) -> int:
     for problem in problems:
-        sys.stderr.write(f"benchsuite: {problem}\n")
+        sys.stderr.write(f"benchsuite: {' '.join(str(problem).splitlines())}\n")
     return EXIT_USAGE
 
 
 def pytest_configure(config: pytest.Config) -> None:
     collect.add_markers(config)
+    config.pluginmanager.register(_Order(), "benchsuite_order")
     session = config.stash.get(SESSION, None)
-    if session is None or session.is_worker:
+    if session is None:
+        return
+    if session.is_worker:
+        if session.is_bench_project:
+            session.end_with_controller()
         return
     session.progress = Progress(session.pace.describe)
     config.pluginmanager.register(Results(session), "benchsuite_results")
@@ -96,11 +101,6 @@ class _Order:
         regroup(items)
 
 
-def pytest_plugin_registered(plugin: object, manager: pytest.PytestPluginManager) -> None:
-    if plugin is sys.modules[__name__]:
-        manager.register(_Order(), "benchsuite_order")
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     if SESSION in session.config.stash:
@@ -109,7 +109,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> None:
-    if fixturedef.argname == "outcome" and SESSION in request.config.stash:
+    if fixturedef.argname == "outcome" and ours(fixturedef) and SESSION in request.config.stash:
         fixtures.before_outcome(request)
 
 

@@ -94,9 +94,9 @@ class Broker:
             servers = list(self._servers.values())
         for server in servers:
             server.ask_to_stop()
+        self._on_loop(self._hang_up()).result()
         for server in servers:
             server.stop()
-        self._on_loop(self._hang_up()).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

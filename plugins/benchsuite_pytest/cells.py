@@ -57,12 +57,16 @@ class Experiment:
 
 @dataclass(slots=True)
 class Planner:
-    """Expands experiments over the corpora of a session; the same cell is one object however often it is planned."""
+    """Expands experiments over the corpora of a session; the same cell is one object however often it is planned.
+
+    ``unsure`` names axes whose values are not known, since a corpus or a model could not be used: any will do.
+    """
 
     registry: Registry
     settings: Settings
     corpora: Mapping[str, Corpus]
     models: Sequence[str]
+    unsure: frozenset[str] = frozenset()
     cells: dict[str, Cell] = field(default_factory=dict)
     _selected: dict[tuple[str, str], list[Outline]] = field(default_factory=dict)
 
@@ -109,7 +113,9 @@ class Planner:
                 raise ConfigError(f"{name} has no value {value!r}; known: {', '.join(map(str, known))}")
 
     def known_values(self, name: str, suite: str | None = None) -> Sequence[Value] | None:
-        """The values an axis (or ``type``, ``split``) can have; None where any whole number will do."""
+        """The values an axis (or ``type``, ``split``) can have; None where any value will do."""
+        if name in self.unsure:
+            return None
         corpora = [self.corpora[suite]] if suite else list(self.corpora.values())
         if name == "length":
             return _unique(length for corpus in corpora for length in corpus.lengths)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -14,6 +14,7 @@ from benchsuite_pytest.session import SESSION, BenchSession
 from benchsuite_pytest.terminal import ROW, WORD
 
 CELL_ID = "cell_id"
+REFUSED = "benchsuite: "  # how the collection error of a faulty declaration begins
 _MARKERS = (
     "experiment(**axes, contrasts, tables, family, primary, core): declares an experiment over axes",
     "cell(**axes, type, split): the axis values of one cell; applied automatically, for -m",
@@ -33,20 +34,20 @@ def add_markers(config: pytest.Config) -> None:
 def generate(metafunc: pytest.Metafunc) -> None:
     """Parametrise a function marked ``experiment`` with its cells; ids are the part after the cell id's colon."""
     declared = metafunc.definition.get_closest_marker("experiment")
-    if declared is None:
+    session = metafunc.config.stash.get(SESSION, None)
+    if declared is None or session is None or not session.is_bench_project:
         return
     nodeid = metafunc.definition.nodeid
-    session = metafunc.config.stash[SESSION]
     suites = [mark.name for mark in metafunc.definition.iter_markers() if mark.name in session.registry.corpora]
     if CELL_ID not in metafunc.fixturenames or not suites:
         needs = "the outcome fixture" if suites else f"a suite's marker ({', '.join(session.registry.corpora)})"
-        pytest.fail(f"{nodeid}: an experiment needs {needs}", pytrace=False)
+        refuse(session, f"{nodeid}: an experiment needs {needs}")
     try:
         planner = session.prepared.planner
         experiment = planner.experiment(nodeid, suites[0], declared.kwargs)
         cells = planner.expand(experiment)
     except BenchError as error:
-        pytest.fail(f"{nodeid}: {error}", pytrace=False)
+        refuse(session, f"{nodeid}: {error}")
     metafunc.definition.stash[ITEM_EXPERIMENT] = experiment
     session.experiments[nodeid] = experiment
     marks = MarkMaker()
@@ -61,11 +62,22 @@ def generate(metafunc: pytest.Metafunc) -> None:
     )
 
 
+def refuse(session: BenchSession, problem: str) -> NoReturn:
+    """An experiment that cannot be planned. Its one line is a collection error, which the controller finds again."""
+    session.refused = True
+    raise pytest.Collector.CollectError(f"{REFUSED}{problem}")
+
+
 def attach(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Give every item its cell and experiment; an experiment without any cell is deselected, not skipped."""
+    """Give every item its cell and experiment; an experiment without any cell is deselected, not skipped.
+
+    Nothing is left to run when a declaration was refused: a worker, unlike a plain session, would go on.
+    """
     session = config.stash.get(SESSION, None)
-    if session is None:
+    if session is None or not session.is_bench_project:
         return
+    if session.refused:
+        items.clear()
     empty: list[pytest.Item] = []
     for item in items:
         if item.get_closest_marker("experiment") is None:

@@ -36,19 +36,21 @@ class Engine:
         self._cells = list(dict.fromkeys(cells))
         self._width = max(1, width)
         self._futures: dict[str, Future[Outcome]] = {cell.id: Future() for cell in self._cells}
+        self._given: set[str] = set()
         self._loop = asyncio.new_event_loop()
         self._opened: Future[None] = Future()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._stopped = False
-        self.done = 0
+        self._stop = asyncio.Event()
         self._thread = threading.Thread(target=self._main, name="bench-engine", daemon=True)
         self._thread.start()
 
     def get(self, cell: Cell) -> Outcome:
-        """Wait for one cell. A cell that is not planned here, or whose outcome was an error before, is asked now."""
+        """Wait for one cell. One that is not planned here, or whose error was given out before, is asked now."""
         future = self._futures.get(cell.id)
-        if future is None or (future.done() and self._failed(future)):
+        if future is None or (cell.id in self._given and self._failed(future)):
             future = self._futures[cell.id] = self.submit(self._run(cell))
+        self._given.add(cell.id)
         return future.result()
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
@@ -102,9 +104,6 @@ class Engine:
             for _ in range(min(self._width, len(self._cells))):
                 task = asyncio.ensure_future(self._work(queue))
                 self._tasks.add(task)
-            self._stop = asyncio.Event()
-            if self._stopped:
-                self._cancel()
             await self._stop.wait()
             await asyncio.gather(*self._tasks, return_exceptions=True)
         finally:
@@ -130,12 +129,9 @@ class Engine:
 
     async def _run(self, cell: Cell) -> Outcome:
         assert self._lane is not None
-        outcome = await self._lane.run(cell)
-        self.done += 1
-        return outcome
+        return await self._lane.run(cell)
 
     def _cancel(self) -> None:
         for task in self._tasks:
             task.cancel()
-        if hasattr(self, "_stop"):
-            self._stop.set()
+        self._stop.set()

@@ -16,14 +16,21 @@ from benchsuite_pytest.collect import report_row
 from benchsuite_pytest.planned import ITEM_CELL
 from benchsuite_pytest.session import SESSION, BenchSession
 
+_NO_CELL = "this fixture belongs to functions marked `experiment`"
 VIEWS = ("probe", "retriever", "delivery", "model")
 
 
 def _cell(request: pytest.FixtureRequest) -> Cell:
     cell: Cell | None = request.node.stash.get(ITEM_CELL, None)
     if cell is None:
-        pytest.fail("this fixture belongs to functions marked `experiment`", pytrace=False)
+        pytest.fail(_NO_CELL, pytrace=False)
     return cell
+
+
+@pytest.fixture
+def cell_id() -> str:
+    """The id of the cell that a case shows; functions marked `experiment` get their own by parametrisation."""
+    pytest.fail(_NO_CELL, pytrace=False)
 
 
 @pytest.fixture

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from benchsuite.errors import ConfigError
+
+T = TypeVar("T")
 
 # name: (metavar, repeatable, help). Help says what a value does, then an example.
 _OPTIONS: Mapping[str, tuple[str, bool, str]] = {
@@ -61,7 +63,7 @@ def add_options(parser: pytest.Parser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The options of a session, read and checked."""
+    """The options of a session, read and checked. ``problems`` are faults of options, which have their defaults."""
 
     models: tuple[str, ...]
     judge: str
@@ -80,43 +82,52 @@ class Settings:
     strict: bool
     folder: Path
     root: Path
+    problems: tuple[str, ...] = ()
 
 
 def read_settings(config: pytest.Config) -> Settings:
-    """Raises ConfigError naming the option and what it takes."""
+    """Every option; what is wrong with one stands in ``problems`` and names the option and what it takes."""
+    problems: list[str] = []
 
     def value(name: str) -> Any:
         given = config.getoption(f"--bench-{name}")
         return given if given is not None else config.getini(f"bench_{name}")
 
-    cache = value("cache") or "on"
-    if cache not in _CHOICES["cache"]:
-        raise ConfigError(f"--bench-cache: no mode {cache!r}; modes: {', '.join(_CHOICES['cache'])}")
+    def checked(check: Callable[..., T], *args: Any) -> T | None:
+        try:
+            return check(*args)
+        except ConfigError as error:
+            problems.append(str(error))
+            return None
+
+    def number(name: str) -> int | None:
+        return checked(_number, value(name), name, 1)
+
+    def pairs(name: str, form: str) -> list[tuple[str, str]]:
+        return [pair for text in value(name) if (pair := checked(_pair, text, name, form)) is not None]
+
     root = config.rootpath
     protocol = value("protocol")
     models = [name for text in value("model") for name in text.split(",") if name]
-    repeats = _number(value("repeats"), "repeats", 1)
     return Settings(
         models=tuple(models) or ("embedded",),
         judge=value("judge") or "none",
-        corpora=dict(_pair(text, "corpus", "SUITE=PATH") for text in value("corpus")),
-        axes={
-            axis: tuple(v for v in values.split(",") if v)
-            for axis, values in (_pair(text, "axis", "AXIS=V1,V2") for text in value("axis"))
-        },
-        limit=_number(value("limit"), "limit", 1),
-        shard=_shard(value("shard")),
-        concurrency=_number(value("concurrency"), "concurrency", 1) or 64,
-        cache=cache,
+        corpora=dict(pairs("corpus", "SUITE=PATH")),
+        axes={axis: tuple(v for v in values.split(",") if v) for axis, values in pairs("axis", "AXIS=V1,V2")},
+        limit=number("limit"),
+        shard=checked(_shard, value("shard")),
+        concurrency=number("concurrency") or 64,
+        cache=checked(_choice, value("cache"), "cache") or "on",
         replay=bool(value("replay")),
-        retries=_number(value("retries"), "retries", 1),
-        timeout_s=_seconds(value("timeout")),
-        repeats=repeats or 1,
+        retries=number("retries"),
+        timeout_s=checked(_seconds, value("timeout")),
+        repeats=number("repeats") or 1,
         protocol=(config.invocation_params.dir / protocol) if protocol else None,
         save=value("save"),
         strict=bool(value("strict")),
         folder=(root / value("dir")) if value("dir") else root / ".bench",
         root=root,
+        problems=tuple(problems),
     )
 
 
@@ -125,6 +136,12 @@ def _pair(text: str, option: str, form: str) -> tuple[str, str]:
     if not (name and equals and value):
         raise ConfigError(f"--bench-{option}: {text!r} is not {form}")
     return name, value
+
+
+def _choice(text: str, option: str) -> str:
+    if text and text not in _CHOICES[option]:
+        raise ConfigError(f"--bench-{option}: no mode {text!r}; modes: {', '.join(_CHOICES[option])}")
+    return text
 
 
 def _number(text: str, option: str, least: int) -> int | None:

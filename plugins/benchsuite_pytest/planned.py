@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -55,32 +56,53 @@ def _facts(item: pytest.Item) -> tuple[str, str, str]:
     cell = item.stash.get(ITEM_CELL, None)
     if cell is not None:
         return cell.group, cell.id, item.stash[ITEM_EXPERIMENT].nodeid
-    direct = DIRECT if "bench" in getattr(item, "fixturenames", ()) else ""
-    return item.nodeid.partition("::")[0], "", direct
+    return item.nodeid.partition("::")[0], "", DIRECT if _uses_bench(item) else ""
+
+
+def _uses_bench(item: pytest.Item) -> bool:
+    """Whether a test asks for our `bench`, not for a fixture of its own project that has the name."""
+    if "bench" not in getattr(item, "fixturenames", ()):
+        return False
+    found = item.session._fixturemanager.getfixturedefs("bench", item) or ()
+    return any(ours(each) for each in found)
+
+
+def ours(fixture: pytest.FixtureDef[Any]) -> bool:
+    """Whether the plugin made a fixture; projects that only have the plugin installed may use the same names."""
+    return bool(fixture.func.__module__.partition(".")[0] == __package__)
 
 
 def regroup(items: list[pytest.Item]) -> None:
-    """Put the cells of one history next to each other, at the place of the first of them."""
+    """Put the cells of one history next to each other, at the place of the first, and a cell shown twice together."""
     first: dict[str, int] = {}
     keys = []
     for index, item in enumerate(items):
         cell = item.stash.get(ITEM_CELL, None)
-        keys.append(first.setdefault(cell.group, index) if cell is not None else index)
+        if cell is None:
+            keys.append((index, index))
+        else:
+            keys.append((first.setdefault(f"group {cell.group}", index), first.setdefault(cell.id, index)))
     order = sorted(range(len(items)), key=lambda index: (keys[index], index))
     items[:] = [items[index] for index in order]
 
 
-def shards(groups: Sequence[str], count: int) -> list[list[int]]:
+def shards(planned: Planned, count: int) -> list[list[int]]:
     """Item indices per shard: groups in first-seen order, each to the least loaded shard (ties: the first).
 
-    A group larger than its share is cut into contiguous chunks, so that no worker is left without work.
+    A group larger than its share is cut into contiguous chunks, so that no worker is left without work; items of
+    one cell stay together, since only one process then asks it.
     """
     members: dict[str, list[int]] = {}
-    for index, group in enumerate(groups):
+    for index, group in enumerate(planned.groups):
         members.setdefault(group, []).append(index)
-    share = max(1, -(-len(groups) // count))
+    share = max(1, -(-len(planned.items) // count))
     loads: list[list[int]] = [[] for _ in range(count)]
     for indices in members.values():
-        for start in range(0, len(indices), share):
-            min(loads, key=len).extend(indices[start : start + share])
+        start = 0
+        while start < len(indices):
+            end = start + share
+            while end < len(indices) and planned.items[indices[end]][1] == planned.items[indices[end - 1]][1] != "":
+                end += 1
+            min(loads, key=len).extend(indices[start:end])
+            start = end
     return [sorted(load) for load in loads]

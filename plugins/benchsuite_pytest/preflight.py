@@ -17,7 +17,7 @@ from benchsuite.delivery.protocol import Protocol, bundled_protocol, load_protoc
 from benchsuite.errors import BenchError, ConfigError
 from benchsuite.models.spec import ModelSpec, parse_models
 from benchsuite.registry import Registry, discover
-from benchsuite_pytest.cells import Planner, axis_values, check_mark_expression
+from benchsuite_pytest.cells import LABEL_KEYS, Planner, axis_values, check_mark_expression
 from benchsuite_pytest.options import Settings
 
 MODELS_FILE = "bench-models.toml"
@@ -57,8 +57,11 @@ def build_registry() -> Registry:
 def prepare_controller(
     settings: Settings, registry: Registry, suites: Sequence[str], mark_expression: str
 ) -> Prepared:
-    """Check everything and index the corpora of ``suites`` that are new. Raises PreflightError with every cause found."""
-    problems: list[str] = []
+    """Check everything and index the corpora of ``suites`` that are new.
+
+    Raises PreflightError with every cause found.
+    """
+    problems = list(settings.problems)
 
     @contextmanager
     def noted() -> Iterator[None]:
@@ -76,20 +79,29 @@ def prepare_controller(
             loader = registry.corpora[suite]
             source = loader.source(settings.corpora.get(suite, loader.default))
             folders[suite] = index_corpus(source, settings.folder / "cache")
+    unsure = set() if len(folders) == len(suites) else {"length", *LABEL_KEYS}
+    models: dict[str, ModelSpec] = {}
+    tested: tuple[str, ...] = ()
+    judge = "none"
+    for name in (*settings.models, settings.judge):
+        with noted():  # each by itself: one line for each that cannot be used
+            session_models(replace(settings, models=(name,) if name != "none" else (), judge="none"), registry)
     with noted():
-        session_models(settings, registry)
+        models, tested, judge = session_models(settings, registry)
+    if not models:
+        unsure |= {"model", "judge"}
+    protocols: dict[str, Protocol] = {}
     with noted():
-        session_protocols(settings, registry)
-    if problems:
-        raise PreflightError(problems)
-    prepared = prepare(settings, registry, folders)
+        protocols = session_protocols(settings, registry)
+    corpora = {suite: open_corpus(folder) for suite, folder in folders.items()}
+    planner = Planner(registry, replace(settings, judge=judge), corpora, tested, frozenset(unsure))
     for axis, texts in settings.axes.items():
         with noted():
-            prepared.planner.check_axis(axis, axis_values(axis, texts))
-    problems += check_mark_expression(mark_expression, prepared.planner)
+            planner.check_axis(axis, axis_values(axis, texts))
+    problems += check_mark_expression(mark_expression, planner)
     if problems:
         raise PreflightError(problems)
-    return prepared
+    return Prepared(settings, registry, models, tested, corpora, folders, protocols, planner)
 
 
 def prepare(settings: Settings, registry: Registry, folders: Mapping[str, Path]) -> Prepared:

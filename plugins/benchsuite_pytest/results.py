@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from benchsuite_pytest.collect import REFUSED
 from benchsuite_pytest.session import EXIT_INCOMPLETE, BenchSession
 from benchsuite_pytest.terminal import DIRECT_ROW, ROW, WORD, status, write_causes, write_missing
 
@@ -30,6 +31,8 @@ class Results:
         report.user_properties = [pair for pair in report.user_properties if pair[0] not in (ROW, DIRECT_ROW)]
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> Any:
+        if report.outcome == "rerun":  # type: ignore[comparison-overlap]  # see Bridge.pytest_handlecrashitem
+            return "rerun", "R", ("RERUN", {"yellow": True})
         if report.when == "call" and report.passed:
             return status(next((str(value) for name, value in report.user_properties if name == WORD), ""))
         return None
@@ -65,14 +68,23 @@ class Results:
 
 
 class ExitStatus:
-    """Registered so as to speak last: pytest's 1 to 5 stand, then 11 for cells that were not run."""
+    """Registered so as to speak last: pytest's 1 to 5 stand, then 11 for cells that were not run.
+
+    A declaration that was refused is a usage error: 4, also where pytest calls it a failed collection.
+    """
 
     def __init__(self, session: BenchSession) -> None:
         self._session = session
 
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed and str(report.longrepr).startswith(REFUSED):
+            self._session.refused = True
+
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         bench = self._session
+        if bench.refused:
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
         if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and bench.settings.shard is not None:
             session.exitstatus = pytest.ExitCode.OK  # an empty shard is no fault
         if session.exitstatus == pytest.ExitCode.OK and bench.missing:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from benchsuite.delivery.spec import parse_delivery
+from benchsuite.errors import ConfigError
 from benchsuite.files import write_atomic
 from benchsuite.models.cache import open_cache
 from benchsuite.models.launch import LaunchedServer, launch_server
@@ -27,6 +28,7 @@ from benchsuite.registry import Registry, component_parameters
 from benchsuite.runs import RunStore
 from benchsuite_pytest.broker import Broker, BrokerClient
 from benchsuite_pytest.cells import Experiment
+from benchsuite_pytest.ending import end_with_controller, exit_on_sigterm
 from benchsuite_pytest.engine import Engine
 from benchsuite_pytest.lane import BenchLane, Place
 from benchsuite_pytest.options import Settings
@@ -59,9 +61,12 @@ class BenchSession:
         self.item: pytest.Item | None = None
         self._views: dict[tuple[str, str], object] = {}
         self.missing: list[str] = []
+        self.refused = False  # a declared experiment cannot be planned
         self._words: dict[str, str] = {}
         self._prepared: Prepared | None = None
         self._engine: Engine | None = None
+        self._restore_sigterm: Callable[[], None] = lambda: None
+        self._watched = False
 
     @property
     def is_worker(self) -> bool:
@@ -84,20 +89,24 @@ class BenchSession:
             else:
                 known = self.registry.corpora
                 suites = [suite for suite in known if self.is_bench_project or suite in self.settings.corpora]
-                expression = self.config.option.markexpr or ""
+                expression = (self.config.option.markexpr or "") if self.is_bench_project else ""
                 self._prepared = prepare_controller(self.settings, self.registry, suites, expression)
         return self._prepared
 
     def check(self) -> None:
         """Find out now, in the controller, what cannot work. Raises PreflightError."""
-        if not self.is_worker:
-            _ = self.prepared
+        if self.is_worker:
+            return
+        _ = self.prepared
+        if self.is_bench_project and self.config.getoption("dist", "no") == "each":
+            raise ConfigError("--dist each would answer every cell once per worker; use --dist load")
 
     # --- the controller's side ---
 
     def start_broker(self) -> Broker:
         """Open the pool of slots and the way to launched servers; no server is started yet."""
         if self.broker is None:
+            self._restore_sigterm = exit_on_sigterm()
             self.folder = Path(tempfile.mkdtemp(prefix="benchsuite-"))
             specs = [*self.prepared.models.values(), embedded_spec()]  # the reader also serves the text encoder
             self.broker = Broker(self._launch, self.settings.concurrency, endpoint_limits(specs))
@@ -186,6 +195,12 @@ class BenchSession:
 
     # --- the engine, in either ---
 
+    def end_with_controller(self) -> None:
+        """Let this worker outlive no controller, not even one that was killed."""
+        if self.workerinput is not None and not self._watched:
+            self._watched = True
+            end_with_controller(Path(self.workerinput["bench_broker"]), self.stop_engine)
+
     def engine(self, session: pytest.Session) -> Engine:
         """The engine of this process, started at its first use."""
         if self._engine is None:
@@ -193,6 +208,7 @@ class BenchSession:
             if self.workerinput is None:
                 broker = self.start_broker()
                 self.open_run(Planned.of(session.items))
+            self.end_with_controller()
             place = self._place()
             gc.collect()
             gc.freeze()  # items and cells live as long as the session: do not walk them for every answer
@@ -220,8 +236,7 @@ class BenchSession:
             return list(session.items)
         if not self.workerinput["bench_prefetch"]:  # another scheduler decides: nothing is known ahead
             return []
-        groups = Planned.of(session.items).groups
-        own = shards(groups, self.workerinput["workercount"])[self.workerinput["bench_shard"]]
+        own = shards(Planned.of(session.items), self.workerinput["workercount"])[self.workerinput["bench_shard"]]
         done = set(self.workerinput["bench_done"])
         return [session.items[index] for index in own if index not in done]
 
@@ -302,15 +317,20 @@ class BenchSession:
             else:
                 self.store.finish(exit_code)
 
+    def close_broker(self) -> None:
+        """End the servers, and with the broker's socket the workers that are still there."""
+        if self.broker is not None:
+            self.broker.close()
+
     def shut_down(self) -> None:
         """End engine, servers and threads of this process."""
         self.stop_engine()
-        if self.broker is not None:
-            self.broker.close()
+        self.close_broker()
         if self.progress is not None:
             self.progress.close()
         if self.folder is not None and not self.is_worker:
             shutil.rmtree(self.folder, ignore_errors=True)
+        self._restore_sigterm()
 
 
 def is_direct(row: Mapping[str, Any]) -> bool:

@@ -65,7 +65,7 @@ class ShardScheduling:
             self._check_same(collections)
             self.collection = collections[0]
             assert self._bridge.planned is not None
-            for shard, indices in enumerate(shards(self._bridge.planned.groups, self._count)):
+            for shard, indices in enumerate(shards(self._bridge.planned, self._count)):
                 self._queues[shard].extend(indices)
                 self._shard_of.update((index, shard) for index in indices)
         else:
@@ -110,8 +110,6 @@ class ShardScheduling:
         pending = self._pending.pop(node)
         self._collections.pop(node, None)
         shard = node.workerinput["bench_shard"]
-        if self.collection is None or pending or self._queues[shard]:
-            self._bridge.orphans.append(shard)
         if not pending:
             return None
         assert self.collection is not None
@@ -144,12 +142,24 @@ class Bridge:
             bench_prefetch=self._schedules,
         )
 
+    def pytest_testnodedown(self, node: WorkerController, error: object) -> None:
+        """A crashed worker is replaced right after this: its shard goes first. It may have died at any point."""
+        self.orphans.insert(0, node.workerinput["bench_shard"])
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Cut short: workers and servers end now, not when pytest-xdist has waited long enough."""
+        if session.exitstatus in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR):
+            self._session.close_broker()
+
     @property
     def _schedules(self) -> bool:
         return self._session.is_bench_project and self._session.config.getoption("dist") == "load"
 
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> ShardScheduling | None:
         if not self._schedules:
+            if self._session.is_bench_project and self._session.progress is not None:
+                self._session.progress.note(f"--dist {config.getoption('dist')}: no cell is asked ahead of its test")
             return None
         return ShardScheduling(config, self, len(parse_tx_spec_config(config)))
 
@@ -166,3 +176,5 @@ class Bridge:
             sched.mark_test_pending(crashitem)
             report.outcome = "rerun"  # type: ignore[assignment]  # as pytest-rerunfailures does
             report.longrepr = None
+        elif isinstance(sched, ShardScheduling) and sched.collection is not None:
+            self.done.add(sched.collection.index(crashitem))  # its request is not sent once more either

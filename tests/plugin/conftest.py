@@ -96,6 +96,17 @@ class Project:
             given += ["--bench-model", self.endpoint.model]
         return self.pytester.runpytest_subprocess("cases", "-p", "no:cacheprovider", "-n", str(workers), *given)
 
+    def refused(self, *args: str, workers: int = 0) -> list[str]:
+        """The problems of a run that must end before it begins: exit 4, nothing sent, no outcome, no other words."""
+        result = self.run(*args, workers=workers)
+        assert result.ret == 4, result.stdout.str() + result.stderr.str()
+        assert self.endpoint.bodies == []
+        assert self.runs == []
+        lines = [line for line in result.stderr.lines if line]
+        assert all(line.startswith("benchsuite: ") for line in lines), lines
+        assert not result.stdout.str().strip()
+        return [line.removeprefix("benchsuite: ") for line in lines]
+
     @property
     def runs(self) -> list[Path]:
         return sorted((self.pytester.path / ".bench" / "runs").glob("0*"))
@@ -142,6 +153,13 @@ class Endpoint:
             self.in_flight -= 1
         if isinstance(reply, web.StreamResponse):
             return reply
+        if isinstance(reply, Exception):
+            cut = web.StreamResponse(headers={"Content-Length": "1000", "Content-Type": "application/json"})
+            await cut.prepare(request)
+            await cut.write(b'{"choices": [')
+            assert request.transport is not None
+            request.transport.close()
+            return cut
         return web.json_response(completion(reply))
 
 
