@@ -144,10 +144,10 @@ class RunStore:
             self.info["continued"].append(_now())
         self._write_info()
 
-    def append(self, row: Mapping[str, object]) -> bool:
+    def append(self, row: Mapping[str, object], line: str = "") -> bool:
         """Write the row of a cell; a later row of the same cell replaces it, but no error replaces an answer.
 
-        Returns whether the row now stands for its cell. Raises BenchError after ``close``. The row is one that an
+        ``line`` is the row's JSON, where it has been made already. Returns whether the row now stands for its cell. Raises BenchError after ``close``. The row is one that an
         Outcome made, which has checked it.
         """
         if self._outcomes is None:
@@ -155,7 +155,7 @@ class RunStore:
         cell = str(row["cell"])
         if not _replaces(self.cells.get(cell), row):
             return False
-        self._outcomes.append(row_json(row))
+        self._outcomes.append(line or row_json(row))
         self._repeated |= cell in self.cells
         self._note(row)
         return True

@@ -15,6 +15,7 @@ from PIL import Image as PillowImage
 from benchsuite.corpus.model import History, Image, Question, Session, Turn
 from benchsuite.corpus.store import turn_items
 from benchsuite.delivery.protocol import bundled_protocol
+from benchsuite.delivery.spec import parse_delivery
 from benchsuite.episode import Stimulus
 from benchsuite.errors import ConfigError
 from benchsuite.models.wire import sha256_json
@@ -23,7 +24,7 @@ from benchsuite.plan import make_arm
 from benchsuite.registry import Component
 from benchsuite.scoring.answers import Score, final_answer
 from benchsuite_pytest.lane import BenchLane
-from benchsuite_pytest.planned import DIRECT
+from benchsuite_pytest.planned import DIRECT, uses_bench
 from benchsuite_pytest.session import SESSION, BenchSession
 from benchsuite_pytest.terminal import DIRECT_ROW
 
@@ -58,10 +59,13 @@ class Bench:
         ``history`` is a History, or turns: Turn objects or mappings with ``role``, ``text``, ``date`` and
         ``images`` (paths or bytes). ``retrieval`` is a registered name or any object with ``rank``; without it
         the whole history is delivered. A plain string has no gold, so its outcome is answered but not scored.
-        Raises ConfigError for a state, retrieval, delivery or model that does not exist.
+        Raises ConfigError for an argument of another kind, and for a state, retrieval, delivery or model that does
+        not exist.
         """
         if at is not None:
             raise ConfigError(f"no conversation state {at!r}: no checkpoints are registered")
+        if not isinstance(question, str | Question):
+            raise ConfigError(f"question must be text or a Question, not a {type(question).__name__}")
         pictures = _Pictures()
         turns = _turns(history, pictures)
         digest = _history_digest(turns)
@@ -83,11 +87,16 @@ class Bench:
         if component is None:
             raise ConfigError(f"retrieval has no value {name!r}; known: {', '.join(registry.retrievals)}")
         if retrieval is not None and not isinstance(retrieval, str):
+            if not callable(getattr(retrieval, "rank", None)):
+                raise ConfigError(f"retrieval is an {type(retrieval).__name__} without rank()")
             name = f"object.{type(retrieval).__name__}"
             component = Component(name, lambda: retrieval)
-        labels = self._session.prepared.tested
+        parse_delivery(delivery, registry.deliveries)
+        models = self._session.prepared.models
+        if model is not None and model not in models:
+            raise ConfigError(f"model {model!r} is not configured; known: {', '.join(models)}")
         arm = make_arm(
-            {"retrieval": name, "delivery": delivery, "model": model or labels[0]},
+            {"retrieval": name, "delivery": delivery, "model": model or self._session.prepared.tested[0]},
             registry.axis_order,
             registry.defaults,
         )
@@ -113,6 +122,8 @@ class Bench:
 @pytest.fixture
 def bench(request: pytest.FixtureRequest) -> Bench:
     """Ask a configured model directly: see :class:`Bench`."""
+    if not uses_bench(request.node):
+        pytest.fail("name `bench` among the arguments of the test: runs are opened before tests", pytrace=False)
     return Bench(request.config.stash[SESSION], request)
 
 
@@ -123,9 +134,12 @@ class _Pictures:
         self._data: dict[str, bytes] = {}
 
     def add(self, given: str | Path | bytes) -> Image:
-        data = given if isinstance(given, bytes) else Path(given).read_bytes()
-        digest = hashlib.sha256(data).hexdigest()
         name = "image" if isinstance(given, bytes) else str(given)
+        try:
+            data = given if isinstance(given, bytes) else Path(given).read_bytes()
+        except (OSError, TypeError) as error:
+            raise ConfigError(f"{name}: cannot be read: {error}") from None
+        digest = hashlib.sha256(data).hexdigest()
         try:
             with PillowImage.open(io.BytesIO(data)) as picture:
                 mime = PillowImage.MIME.get(picture.format or "", "")
@@ -147,13 +161,19 @@ def _turns(history: History | Sequence[Turn | Mapping[str, Any]] | None, picture
         if isinstance(given, Turn):
             turns.append(given)
             continue
+        if not isinstance(given, Mapping):
+            raise ConfigError(f"turn {index}: a {type(given).__name__} is no turn; give a Turn or a mapping")
         unknown = set(given) - {"role", "text", "date", "images"}
         if unknown:
             raise ConfigError(f"turn {index}: no field {sorted(unknown)[0]!r}; fields: role, text, date, images")
+        role, text, date = given.get("role", "user"), given.get("text", ""), given.get("date", "")
+        if role not in ("user", "assistant"):
+            raise ConfigError(f"turn {index}: role {role!r} is neither user nor assistant")
+        for name, value in (("text", text), ("date", date)):
+            if not isinstance(value, str):
+                raise ConfigError(f"turn {index}: {name} must be text")
         images = tuple(pictures.add(image) for image in given.get("images", ()))
-        turns.append(
-            Turn(f"t{index}", given.get("role", "user"), given.get("text", ""), images, given.get("date", ""))
-        )
+        turns.append(Turn(f"t{index}", role, text, images, date))
     return tuple(turns)
 
 

@@ -56,15 +56,17 @@ def _facts(item: pytest.Item) -> tuple[str, str, str]:
     cell = item.stash.get(ITEM_CELL, None)
     if cell is not None:
         return cell.group, cell.id, item.stash[ITEM_EXPERIMENT].nodeid
-    return item.nodeid.partition("::")[0], "", DIRECT if _uses_bench(item) else ""
+    return item.nodeid.partition("::")[0], "", DIRECT if uses_bench(item) else ""
 
 
-def _uses_bench(item: pytest.Item) -> bool:
-    """Whether a test asks for our `bench`, not for a fixture of its own project that has the name."""
+def uses_bench(item: pytest.Item) -> bool:
+    """Whether a test names our `bench`, itself or by its fixtures, and not one of its own project."""
     if "bench" not in getattr(item, "fixturenames", ()):
         return False
-    found = item.session._fixturemanager.getfixturedefs("bench", item) or ()
-    return any(ours(each) for each in found)
+    for each in reversed(item.session._fixturemanager.getfixturedefs("bench", item) or ()):
+        if ours(each) or "bench" not in each.argnames:  # an override may build upon ours
+            return ours(each)
+    return False
 
 
 def ours(fixture: pytest.FixtureDef[Any]) -> bool:

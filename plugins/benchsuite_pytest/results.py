@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from typing import Any
 
@@ -27,7 +26,7 @@ class Results:
         """A cell's row comes with its setup report, rows of the direct lane with the teardown report."""
         for name, value in report.user_properties:
             if (name, report.when) in ((ROW, "setup"), (DIRECT_ROW, "teardown")):
-                self._session.receive(json.loads(str(value)))
+                self._session.receive(str(value))
         report.user_properties = [pair for pair in report.user_properties if pair[0] not in (ROW, DIRECT_ROW)]
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> Any:

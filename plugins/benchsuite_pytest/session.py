@@ -183,11 +183,12 @@ class BenchSession:
             "seeds": {"questions": "sha256 of question text, date and history content"},
         }
 
-    def receive(self, row: dict[str, Any]) -> None:
-        """Store one outcome row and count its word. A cell that two experiments show is counted once."""
+    def receive(self, line: str) -> None:
+        """Store one outcome row, given as JSON, and count its word. A cell that two experiments show counts once."""
         assert self.store is not None
+        row = json.loads(line)
         before = self._words.get(row["cell"])
-        if self.store.append(row) and not is_direct(row):
+        if self.store.append(row, line) and not is_direct(row):
             if before is not None:
                 self.pace.words[before] -= 1
             self.pace.words[row["word"]] += 1
