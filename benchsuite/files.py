@@ -37,11 +37,11 @@ def whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 yield number, line
 
 
-def write_atomic(path: Path, text: str) -> None:
-    """Replace the file: a reader, or a run after a kill, finds the old text or the new, never a part."""
+def write_atomic(path: Path, content: str | bytes) -> None:
+    """Replace the file: a reader, or a run after a kill, finds the old content or the new, never a part."""
     temp = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with temp.open("w", encoding="utf-8", newline="") as file:
-        file.write(text)
+    with temp.open("wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
         file.flush()
         os.fsync(file.fileno())
     temp.replace(path)

@@ -156,11 +156,12 @@ def select_questions(
 ) -> list[Outline]:
     """Cut by question, all arms kept: the first ``limit`` by content hash, then shard ``I`` of ``N`` (1-based).
 
-    A shard keeps whole prefix groups (questions of one history) together. Corpus order is kept.
+    A shard keeps whole prefix groups (questions of one history) together. Corpus order is kept, and decides
+    between questions of equal content: ids never do.
     """
     chosen = list(outlines)
     if limit is not None:
-        keep = {o.id for o in sorted(chosen, key=lambda o: (o.order, o.id))[:limit]}
+        keep = {o.id for o in sorted(chosen, key=lambda o: o.order)[:limit]}
         chosen = [o for o in chosen if o.id in keep]
     if shard is not None:
         index, count = shard

@@ -82,9 +82,7 @@ class RunStore:
         The commit is that of ``rootdir`` (default: the parent of ``bench_dir``). Raises ConfigError for an
         unusable name or folder, DataError when a row of the continued run is broken.
         """
-        name = name or "run"
-        if not _NAME.fullmatch(name):
-            raise ConfigError(f"run name {name!r}: use letters, digits, '_', '.', '+' and '-' only")
+        name = check_name(name)
         commit = git_commit(rootdir or bench_dir.parent)
         runs = bench_dir / "runs"
         identity = {"name": name, "commit": commit, "plan_digest": plan_digest(plan, info)}
@@ -147,8 +145,8 @@ class RunStore:
     def append(self, row: Mapping[str, object], line: str = "") -> bool:
         """Write the row of a cell; a later row of the same cell replaces it, but no error replaces an answer.
 
-        ``line`` is the row's JSON, where it has been made already. Returns whether the row now stands for its cell. Raises BenchError after ``close``. The row is one that an
-        Outcome made, which has checked it.
+        ``line`` is the row's JSON, where it has been made already. Returns whether the row now stands for its
+        cell. Raises BenchError after ``close``. The row is one that an Outcome made, which has checked it.
         """
         if self._outcomes is None:
             raise BenchError(f"{self.path}: the run is closed")
@@ -207,6 +205,13 @@ class RunStore:
     def _write_info(self) -> None:
         text = json.dumps(self.info, ensure_ascii=True, allow_nan=False, indent=1)
         write_atomic(self.path / _INFO, text + "\n")
+
+
+def check_name(name: str) -> str:
+    """The name of a run as its folder has it, ``run`` if empty. Raises ConfigError for an unusable one."""
+    if name and not _NAME.fullmatch(name):
+        raise ConfigError(f"run name {name!r}: use letters, digits, '_', '.', '+' and '-' only")
+    return name or "run"
 
 
 def load_run(path: Path) -> Run:

@@ -24,6 +24,7 @@ from benchsuite.corpus.codec import decode_history, decode_question, encode_hist
 from benchsuite.corpus.images import FileStamp, ImageIndex, read_stored, stamp_of
 from benchsuite.corpus.model import Corpus, History, Image, Item, Outline, Question, Turn, plain_text
 from benchsuite.errors import ConfigError, DataError
+from benchsuite.files import write_atomic
 
 INDEX_VERSION = 1
 HISTORIES_KEPT = 16
@@ -321,12 +322,7 @@ def _plain(value: Any) -> Any:
 
 
 def _write_json(path: Path, value: object) -> None:
-    """Write atomically: the file is whole or as it was."""
-    fresh = path.with_name(f"{path.name}.new")  # one writer at a time: the lock is held
-    with fresh.open("w", encoding="utf-8") as handle:
-        json.dump(value, handle, separators=(",", ":"))
-        _sync(handle.fileno(), handle.flush)
-    fresh.replace(path)
+    write_atomic(path, json.dumps(value, separators=(",", ":")))
 
 
 def _sync(descriptor: int, flush: Any) -> None:

@@ -6,7 +6,6 @@ import fcntl
 import hashlib
 import io
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from PIL import Image as PillowImage
 from benchsuite.corpus.model import Image
 from benchsuite.delivery.spec import Delivery
 from benchsuite.errors import DataError
+from benchsuite.files import write_atomic
 from benchsuite.models.wire import WireImage, sha256_json
 
 CODEC_VERSION = "png/1"
@@ -84,13 +84,13 @@ class ImageDesk:
         buffer = io.BytesIO()
         picture.save(buffer, "PNG")
         data = buffer.getvalue()
-        _write(folder / "image.png", data)
+        write_atomic(folder / "image.png", data)
         record = {
             "sha256": hashlib.sha256(data).hexdigest(),
             "width": picture.width,
             "height": picture.height,
         }
-        _write(folder / "image.json", json.dumps(record).encode())
+        write_atomic(folder / "image.json", json.dumps(record))
 
     def bytes_of(self, wire: WireImage) -> bytes:
         """The bytes to send. Raises DataError when the stored file changed, is gone or does not decode."""
@@ -112,9 +112,3 @@ def _decode(data: bytes, path: str) -> PillowImage.Image:
     except Exception as error:
         raise DataError(path, None, None, f"image does not decode: {error}") from None
     return picture
-
-
-def _write(path: Path, data: bytes) -> None:
-    draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    draft.write_bytes(data)
-    draft.replace(path)

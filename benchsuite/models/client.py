@@ -112,7 +112,8 @@ class HttpTransport:
         assert failure is not None
         if endpoint.closed is not None:
             raise same_error(endpoint.closed)
-        tries = f" (after {spec.tries} tries)" if failure.again and spec.tries > 1 else ""
+        told = failure.again and failure.kind != "refused"  # which says the same where it closed the endpoint
+        tries = f" (after {spec.tries} tries)" if told and spec.tries > 1 else ""
         raise EndpointError(failure.kind, spec.endpoint, failure.problem + tries, failure.status)
 
     async def close(self) -> None:

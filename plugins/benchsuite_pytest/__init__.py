@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from benchsuite.errors import BenchError
-from benchsuite_pytest import collect, fixtures, hookspecs
+from benchsuite_pytest import collect, hookspecs
 from benchsuite_pytest.direct import bench
 from benchsuite_pytest.options import add_options, read_settings
 from benchsuite_pytest.planned import ours, regroup
@@ -110,7 +110,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> None:
     if fixturedef.argname == "outcome" and ours(fixturedef) and SESSION in request.config.stash:
-        fixtures.before_outcome(request)
+        request.config.stash[SESSION].request = request
 
 
 @pytest.hookimpl(wrapper=True)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import pytest
 
 from benchsuite.errors import ConfigError
+from benchsuite.runs import check_name
 
 T = TypeVar("T")
 
@@ -123,7 +124,7 @@ def read_settings(config: pytest.Config) -> Settings:
         timeout_s=checked(_seconds, value("timeout")),
         repeats=number("repeats") or 1,
         protocol=(config.invocation_params.dir / protocol) if protocol else None,
-        save=value("save"),
+        save=checked(check_name, value("save")) or "",
         strict=bool(value("strict")),
         folder=(root / value("dir")) if value("dir") else root / ".bench",
         root=root,

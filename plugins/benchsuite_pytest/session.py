@@ -58,7 +58,7 @@ class BenchSession:
         self.pace = Pace()
         self.progress: Progress | None = None
         self.experiments: dict[str, Experiment] = {}
-        self.item: pytest.Item | None = None
+        self.request: pytest.FixtureRequest | None = None  # of the `outcome` that is being set up
         self._views: dict[tuple[str, str], object] = {}
         self.missing: list[str] = []
         self.refused = False  # a declared experiment cannot be planned
@@ -141,7 +141,7 @@ class BenchSession:
 
     def open_run(self, planned: Planned) -> None:
         """Open the run of these items, if any of them asks a model, and tell the workers where it is."""
-        if not planned.uses_bench or self.store is not None:
+        if not planned.uses_bench or self.store is not None or self.config.getoption("setupplan"):
             return
         cache = open_cache(
             self.settings.folder / "cache", self.settings.cache, replay=self.settings.replay, create=True

@@ -17,8 +17,6 @@ import pytest
 from aiohttp import web
 from PIL import Image as PillowImage
 
-pytest_plugins = ["pytester"]
-
 CASES = '''
 import pytest
 pytestmark = pytest.mark.memlens

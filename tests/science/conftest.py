@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -68,17 +67,23 @@ class Project:
     folder: Path
     bench: Path
 
-    def run(self, name: str, *args: str, workers: int = 0) -> Run:
-        """pytest in a process of its own, on the core experiment; fails here when that run fails."""
-        command = [sys.executable, "-m", "pytest", "cases", "-p", "no:cacheprovider", "-n", str(workers),
-                   "--bench-dir", str(self.bench), "--bench-save", name, *args]
+    def run(self, name: str, workers: int = 0, **options: str | Sequence[str]) -> Run:
+        """pytest in a process of its own, on the core experiment; fails here when that run fails.
+
+        ``options`` are those that begin with ``--bench-``, repeated where several values are given; no answer
+        comes from the cache unless they say so.
+        """
+        command = [sys.executable, "-m", "pytest", "cases", "-p", "no:cacheprovider", "-n", str(workers)]
+        for option, given in {"dir": str(self.bench), "save": name, "cache": "off", **options}.items():
+            values = [given] if isinstance(given, str) else given
+            command += [part for value in values for part in (f"--bench-{option}", value)]
         hidden = ("PYTEST_", "BENCH_", "COV_")
         environ = {key: value for key, value in os.environ.items() if not key.startswith(hidden)}
         done = subprocess.run(command, cwd=self.folder, env=environ, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-        found = re.search(r"^run: (.+)$", done.stdout, re.MULTILINE)
+        found = re.findall(r"^run: (.+)$", done.stdout, re.MULTILINE)
         assert found, done.stdout[-4000:]
-        return Run(self.folder / found[1], done.stdout)
+        return Run(self.folder / found[-1], done.stdout)
 
 
 @pytest.fixture(scope="session")
@@ -97,7 +102,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 @pytest.fixture(scope="session")
 def echo(project: Project) -> Run:
     """The four core arms, answered by a digest of each request."""
-    return project.run("echo", "--bench-model", "echo", "--bench-cache", "off")
+    return project.run("echo", model="echo")
 
 
 @pytest.fixture(scope="session")
@@ -106,15 +111,6 @@ def corpus() -> dict[str, Row]:
     items = json.loads((MINI_FOLDER / "dataset_1x.json").read_text())
     labels = json.loads((MINI_FOLDER / "labels.json").read_text())
     return {item["question_id"]: item for item in items if labels[item["question_id"]]["split"] == "eval"}
-
-
-def by_hash(corpus: dict[str, Row], questions: Sequence[str]) -> list[str]:
-    """Question ids in an order that their text and date decide."""
-    def order(question: str) -> str:
-        item = corpus[question]
-        return hashlib.sha256(f"{item['question']} {item['question_date']}".encode()).hexdigest()
-
-    return sorted(questions, key=order)
 
 
 @dataclass

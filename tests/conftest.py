@@ -1,0 +1,3 @@
+"""Plugins of the tests: they can be named here and in no conftest further down."""
+
+pytest_plugins = ["pytester"]
