@@ -56,7 +56,8 @@ def test_a_benchsuite_command_runs(page, line, tmp_path):
 
 
 def test_the_extending_page_runs_as_written(pytester, monkeypatch):
-    retriever, experiment, direct = re.findall(r"```python\n(.*?)```", (ROOT / "docs/extending.md").read_text(), re.DOTALL)
+    page = (ROOT / "docs/extending.md").read_text()
+    retriever, experiment, direct = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     pytester.makeconftest('pytest_plugins = ["benchsuite_pytest", "benchsuite_pytest.fixtures"]')
     pytester.makepyfile(my_first_words=retriever)
     (pytester.path / "cases").mkdir()

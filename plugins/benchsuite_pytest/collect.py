@@ -20,7 +20,6 @@ _MARKERS = (
     "cell(**axes, type, split): the axis values of one cell; applied automatically, for -m",
     "core: the frozen arms that `make bench` runs",
 )
-_NOTHING_LEFT = "no cells are left by --bench-limit and --bench-shard"
 
 
 def add_markers(config: pytest.Config) -> None:
@@ -48,7 +47,6 @@ def generate(metafunc: pytest.Metafunc) -> None:
         cells = planner.expand(experiment)
     except BenchError as error:
         refuse(session, f"{nodeid}: {error}")
-    metafunc.definition.stash[ITEM_EXPERIMENT] = experiment
     session.experiments[nodeid] = experiment
     marks = MarkMaker()
     metafunc.parametrize(

@@ -37,10 +37,13 @@ def _exit(number: int, frame: FrameType | None) -> None:
 
 
 def end_with_controller(broker: Path, clean_up: Callable[[], None]) -> None:
-    """End this worker once the broker's socket closes, however the controller ended.
+    """End this worker once the broker's socket closes, however the controller ended, and not before.
 
-    pytest-xdist gives a worker that waits for an answer 15 seconds; it would ask its endpoint as long.
+    pytest-xdist gives a worker that waits for an answer 15 seconds; it would ask its endpoint as long. Ctrl-C
+    reaches every process of a terminal: a worker that ended first would pass its slots on to the others.
     """
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, lambda number, frame: None)
 
     def watch() -> None:
         with suppress(OSError), socket.socket(socket.AF_UNIX) as line:

@@ -21,7 +21,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 LATENCY_S, BUDGET = 0.05, 64
-WORDS = "the a plan trip garden meeting paper kitchen window train report weather music lunch ticket book".split()
+WORDS = ("the", "a", "plan", "trip", "garden", "meeting", "paper", "kitchen", "window", "train", "report", "weather")
 
 
 def write_corpus(folder: Path, questions: int) -> Path:
@@ -30,7 +30,7 @@ def write_corpus(folder: Path, questions: int) -> Path:
     items = []
     for number in range(questions):
         sessions = [
-            [{"role": ("user", "assistant")[turn % 2], "content": " ".join(dice.choices(WORDS, k=25))} for turn in range(4)]
+            [{"role": role, "content": " ".join(dice.choices(WORDS, k=25))} for role in ("user", "assistant") * 2]
             for _ in range(3)
         ]
         items.append({
@@ -72,15 +72,16 @@ def main() -> None:
         assert server.stdout is not None
         port = int(server.stdout.readline())
         pytest = [
-            sys.executable, "-m", "pytest", str(ROOT / "cases" / "memlens"), "-q", "-p", "no:cacheprovider", "-p", "no:hypothesispytest",
+            sys.executable, "-m", "pytest", "cases/memlens", "-q",
+            "-p", "no:cacheprovider", "-p", "no:hypothesispytest",  # which no user's run loads
             "--bench-corpus", f"memlens={corpus}", "--bench-model", f"http://127.0.0.1:{port}#mock",
             "--bench-axis", "retrieval=recency", "--bench-axis", "delivery=noimg", "--bench-cache", "off",
             "--bench-dir", f"{temporary}/bench",
         ]
         bare = [sys.executable, str(HERE / "bare.py"), str(port), str(given.cells), str(BUDGET)]
         timed([*pytest, "--collect-only"])  # indexes the corpus once
-        sides: dict[str, list[tuple[float, float, int]]] = {"bare aiohttp": [], "pytest -n 0": [], "pytest -n 4": []}
         commands = {"bare aiohttp": bare, "pytest -n 0": [*pytest, "-n", "0"], "pytest -n 4": [*pytest, "-n", "4"]}
+        sides: dict[str, list[tuple[float, float, int]]] = {name: [] for name in commands}
         for _ in range(given.rounds):
             for name, command in commands.items():
                 wall, cpu = timed(command)

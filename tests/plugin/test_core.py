@@ -14,10 +14,9 @@ CORE_ARMS = {
 
 
 def collected(*args: str, folder: Path) -> list[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "cases", "-k", "memlens", "--collect-only", "-q", "--bench-dir", str(folder), *args],
-        cwd=ROOT, capture_output=True, text=True, timeout=100,
-    )
+    command = [sys.executable, "-m", "pytest", "cases", "-k", "memlens", "--collect-only", "-q", *args]
+    command += ["--bench-dir", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100)
     return [line.partition("[")[2].rstrip("]") for line in done.stdout.splitlines() if "::" in line]
 
 
