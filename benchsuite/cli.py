@@ -56,8 +56,13 @@ def _commands() -> dict[str, EntryPoint]:
 def ls_command(argv: list[str]) -> int:
     """``benchsuite ls``: a line per run."""
     parser = _Parser(prog="benchsuite ls", description="List the runs, oldest first.")
-    parser.add_argument("--bench-dir", type=Path, default=Path(".bench"), metavar="DIR",
-                        help="where runs and caches are kept (default: .bench)")
+    parser.add_argument(
+        "--bench-dir",
+        type=Path,
+        default=Path(".bench"),
+        metavar="DIR",
+        help="where runs and caches are kept (default: .bench)",
+    )
     options = parser.parse_args(argv)
     if not options.bench_dir.is_dir():
         raise ConfigError(f"{options.bench_dir}: no such folder; --bench-dir says where the runs are")
@@ -77,8 +82,15 @@ def ls_command(argv: list[str]) -> int:
 
 def _run_line(run: RunSummary) -> tuple[str, ...]:
     ended = "unfinished" if run.finished is None else str(run.exit)
-    return (f"{run.number:04d}", run.name, run.commit, run.started, f"{run.cells}/{run.planned}",
-            str(run.errors), "" if run.problem else ended)
+    return (
+        f"{run.number:04d}",
+        run.name,
+        run.commit,
+        run.started,
+        f"{run.cells}/{run.planned}",
+        str(run.errors),
+        "" if run.problem else ended,
+    )
 
 
 def schema_command(argv: list[str]) -> int:

@@ -106,11 +106,14 @@ def json_schema() -> dict[str, Any]:
     """The published JSON schema (draft 2020-12) of a row; ``benchsuite schema`` prints it."""
     built = _without_titles(OutcomeRow.model_json_schema(by_alias=True))
     ending = [
-        _when(status, {
-            "word": {"enum": list(WORDS[status])},
-            "score": {"type": "number" if status == "scored" else "null"},
-            "error.kind": {"minLength": 1} if status == "error" else {"maxLength": 0},
-        })
+        _when(
+            status,
+            {
+                "word": {"enum": list(WORDS[status])},
+                "score": {"type": "number" if status == "scored" else "null"},
+                "error.kind": {"minLength": 1} if status == "error" else {"maxLength": 0},
+            },
+        )
         for status in get_args(Status)
     ]
     return {
@@ -138,7 +141,8 @@ def _without_titles(node: Any) -> Any:
     """pydantic gives every field a title made from its name; they say nothing."""
     if isinstance(node, dict):
         return {
-            key: _without_titles(value) for key, value in node.items()
+            key: _without_titles(value)
+            for key, value in node.items()
             if not (key == "title" and isinstance(value, str))
         }
     if isinstance(node, list):

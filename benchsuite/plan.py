@@ -91,15 +91,12 @@ def make_arm(values: Mapping[str, Value], axis_order: Sequence[str], defaults: M
         full.append((axis, values.get(axis, defaults.get(axis, "none"))))
     table = dict(full)
     if table["method"] != "none" and table["retrieval"] != "none":
-        raise ConfigError(
-            f"method {table['method']!r} and retrieval {table['retrieval']!r} are both set; set one"
-        )
+        raise ConfigError(f"method {table['method']!r} and retrieval {table['retrieval']!r} are both set; set one")
     shown = {"length", "delivery", "model", "retrieval" if table["method"] == "none" else "method"}
     parts = [
         KEY_PREFIX.get(axis, "") + safe_id(str(value))
         for axis, value in full
-        if axis in shown
-        or (axis in defaults and value != defaults[axis] and axis not in ("method", "retrieval"))
+        if axis in shown or (axis in defaults and value != defaults[axis] and axis not in ("method", "retrieval"))
     ]
     return Arm(tuple(full), "-".join(parts))
 
@@ -151,9 +148,7 @@ def parse_contrast(text: str) -> Contrast:
     return Contrast(axes, first, second, tuple(pairs))
 
 
-def select_questions(
-    outlines: Iterable[Outline], limit: int | None, shard: tuple[int, int] | None
-) -> list[Outline]:
+def select_questions(outlines: Iterable[Outline], limit: int | None, shard: tuple[int, int] | None) -> list[Outline]:
     """Cut by question, all arms kept: the first ``limit`` by content hash, then shard ``I`` of ``N`` (1-based).
 
     A shard keeps whole prefix groups (questions of one history) together. Corpus order is kept, and decides

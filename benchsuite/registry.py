@@ -43,9 +43,7 @@ class Oracle(Protocol):
 
     version: str
 
-    def rank(
-        self, query: Query, items: Sequence[Item], k: int, evidence: Evidence
-    ) -> Ranking | Awaitable[Ranking]: ...
+    def rank(self, query: Query, items: Sequence[Item], k: int, evidence: Evidence) -> Ranking | Awaitable[Ranking]: ...
 
 
 class Services(Protocol):

@@ -104,8 +104,14 @@ class RunStore:
         path.mkdir()
         lock = _try_lock(path)
         facts = {
-            **info, "number": number, **identity, "plan": {key: list(cells) for key, cells in plan.items()},
-            "started": _now(), "continued": [], "finished": None, "exit": None,
+            **info,
+            "number": number,
+            **identity,
+            "plan": {key: list(cells) for key, cells in plan.items()},
+            "started": _now(),
+            "continued": [],
+            "finished": None,
+            "exit": None,
         }
         store = cls(path, facts, continued=False, _lock=lock)
         store._start()
@@ -181,8 +187,10 @@ class RunStore:
             write_atomic(self.path / OUTCOMES, "".join(row_json(row) + "\n" for row in self.rows().values()))
         self.info.update(
             models_served={model: sorted(ids) for model, ids in sorted(self._served.items())},
-            cells=len(self.cells), errors=sum(status == "error" for status in self.cells.values()),
-            finished=_now(), exit=exit_code,
+            cells=len(self.cells),
+            errors=sum(status == "error" for status in self.cells.values()),
+            finished=_now(),
+            exit=exit_code,
         )
         self._write_info()
         self.close()
@@ -324,8 +332,15 @@ def _summary(number: int, folder: Path) -> RunSummary:
         else:
             cells, errors = info["cells"], info["errors"]
         return RunSummary(
-            number, folder, name=info["name"], commit=info["commit"], started=info["started"],
-            finished=info["finished"], exit=info["exit"], cells=cells, errors=errors,
+            number,
+            folder,
+            name=info["name"],
+            commit=info["commit"],
+            started=info["started"],
+            finished=info["finished"],
+            exit=info["exit"],
+            cells=cells,
+            errors=errors,
             planned=len({cell for ids in info["plan"].values() for cell in ids}),
         )
     except (BenchError, KeyError) as error:

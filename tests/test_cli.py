@@ -30,8 +30,18 @@ def installed(tmp_path, monkeypatch):
 @pytest.fixture
 def bench_dir(tmp_path):
     folder = tmp_path / ".bench"
-    row = Outcome(cell="memlens:a", suite="memlens", corpus="c", question="a", type="t", answerable=True,
-                  arm={"length": "1x", "model": "m"}, status="scored", word="right", score=1.0).to_row()
+    row = Outcome(
+        cell="memlens:a",
+        suite="memlens",
+        corpus="c",
+        question="a",
+        type="t",
+        answerable=True,
+        arm={"length": "1x", "model": "m"},
+        status="scored",
+        word="right",
+        score=1.0,
+    ).to_row()
     with RunStore.open(folder, "nightly", PLAN, {}) as store:
         store.append(row)
         store.finish(11)

@@ -34,7 +34,10 @@ def test_a_pytest_command_selects_cells(page, line, tmp_path):
         words = [word.replace("PATH", str(mini)) for word in words]
     done = subprocess.run(
         [sys.executable, "-m", *words, "--collect-only", "-q", "-n", "0", "--bench-dir", str(tmp_path)],
-        cwd=ROOT, capture_output=True, text=True, timeout=100,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=100,
     )
     if "exit 4" in remark:
         assert done.returncode == 4
@@ -49,7 +52,10 @@ def test_a_benchsuite_command_runs(page, line, tmp_path):
     words = shlex.split(line.split("  ")[0])
     (tmp_path / ".bench").mkdir()
     done = subprocess.run(
-        [str(Path(sys.executable).with_name("benchsuite")), *words[1:]], cwd=tmp_path, capture_output=True, text=True,
+        [str(Path(sys.executable).with_name("benchsuite")), *words[1:]],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
         timeout=100,
     )
     assert done.returncode == 0, done.stderr
@@ -65,8 +71,15 @@ def test_the_extending_page_runs_as_written(pytester, monkeypatch):
     (pytester.path / "cases" / "test_mine.py").write_text(direct)
     monkeypatch.setenv("PYTHONPATH", str(pytester.path))
     result = pytester.runpytest_subprocess(
-        "cases", "-p", "my_first_words", "--bench-axis", "retrieval=first", "--bench-axis", "delivery=noimg",
-        "--bench-limit", "2",
+        "cases",
+        "-p",
+        "my_first_words",
+        "--bench-axis",
+        "retrieval=first",
+        "--bench-axis",
+        "delivery=noimg",
+        "--bench-limit",
+        "2",
     )
     result.assert_outcomes(passed=3)
     assert "1x-first-noimg-embedded" in next(pytester.path.glob(".bench/runs/*/outcomes.jsonl")).read_text()

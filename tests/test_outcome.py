@@ -20,35 +20,103 @@ SCHEMA = jsonschema.Draft202012Validator(json_schema())
 
 def make(**changes):
     values = {
-        "cell": "memlens:1x-oracle-pixels-embedded-q1", "suite": "memlens", "corpus": "c" * 64, "question": "q1",
-        "type": "information_extraction", "answerable": True,
+        "cell": "memlens:1x-oracle-pixels-embedded-q1",
+        "suite": "memlens",
+        "corpus": "c" * 64,
+        "question": "q1",
+        "type": "information_extraction",
+        "answerable": True,
         "arm": {"length": "1x", "retrieval": "oracle", "k": 10, "delivery": "pixels", "model": "embedded"},
-        "status": "scored", "word": "right", "answer": "12", "gold": "12", "refused": False, "metric": "subem",
-        "score": 1.0, "scores": {"subem": 1.0}, "scorer": "subem/1", "protocol": "memlens/1", "renderer": "chat/1",
+        "status": "scored",
+        "word": "right",
+        "answer": "12",
+        "gold": "12",
+        "refused": False,
+        "metric": "subem",
+        "score": 1.0,
+        "scores": {"subem": 1.0},
+        "scorer": "subem/1",
+        "protocol": "memlens/1",
+        "renderer": "chat/1",
         "run": {"worker": "gw0", "latency_s": 0.25, "cached": False, "cached_tokens": None},
     }
     return Outcome(**{**values, **changes})
 
 
-ERROR = {"status": "error", "word": "error", "answer": None, "score": None, "refused": None, "scores": {},
-         "error_kind": "timeout", "error_message": "http://x: no answer in 300 s"}
+ERROR = {
+    "status": "error",
+    "word": "error",
+    "answer": None,
+    "score": None,
+    "refused": None,
+    "scores": {},
+    "error_kind": "timeout",
+    "error_message": "http://x: no answer in 300 s",
+}
 
 
 def test_a_row_has_exactly_the_canonical_keys_in_their_order():
     assert list(make().to_row()) == [
-        "schema", "cell", "suite", "corpus", "question", "type", "split", "cluster", "labels", "answerable",
-        "arm.length", "arm.retrieval", "arm.k", "arm.delivery", "arm.model", "status", "word", "answer", "gold",
-        "refused", "metric", "score", "scores.subem", "scorer", "protocol", "renderer", "items", "n_items",
-        "n_images", "n_missing", "n_gold", "n_gold_delivered", "sees_gold", "n_calls", "requests", "usage.prompt",
-        "usage.completion", "image_tokens", "model_served", "fingerprint", "finish", "ingest.calls",
-        "ingest.tokens", "ingest.bytes", "error.kind", "error.message", "run",
+        "schema",
+        "cell",
+        "suite",
+        "corpus",
+        "question",
+        "type",
+        "split",
+        "cluster",
+        "labels",
+        "answerable",
+        "arm.length",
+        "arm.retrieval",
+        "arm.k",
+        "arm.delivery",
+        "arm.model",
+        "status",
+        "word",
+        "answer",
+        "gold",
+        "refused",
+        "metric",
+        "score",
+        "scores.subem",
+        "scorer",
+        "protocol",
+        "renderer",
+        "items",
+        "n_items",
+        "n_images",
+        "n_missing",
+        "n_gold",
+        "n_gold_delivered",
+        "sees_gold",
+        "n_calls",
+        "requests",
+        "usage.prompt",
+        "usage.completion",
+        "image_tokens",
+        "model_served",
+        "fingerprint",
+        "finish",
+        "ingest.calls",
+        "ingest.tokens",
+        "ingest.bytes",
+        "error.kind",
+        "error.message",
+        "run",
     ]
 
 
-@pytest.mark.parametrize("outcome", [
-    make(), make(**ERROR), make(status="unparsed", word="unparsed", score=None, scores={}),
-    make(labels=["X1", "Y2"], items=("t1", "t2"), requests=["k"], usage_prompt=3, arm={"length": "32k", "k": 5}),
-], ids=["scored", "error", "unparsed", "lists"])
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        make(),
+        make(**ERROR),
+        make(status="unparsed", word="unparsed", score=None, scores={}),
+        make(labels=["X1", "Y2"], items=("t1", "t2"), requests=["k"], usage_prompt=3, arm={"length": "32k", "k": 5}),
+    ],
+    ids=["scored", "error", "unparsed", "lists"],
+)
 def test_rows_come_back_equal_and_fit_both_schemas(outcome):
     row = json.loads(row_json(outcome.to_row()))
     assert validate_row(row, "x") == row
@@ -57,10 +125,15 @@ def test_rows_come_back_equal_and_fit_both_schemas(outcome):
     assert Outcome.from_row(row).to_row() == row
 
 
-@pytest.mark.parametrize(("outcome", "answered"), [
-    (make(), True), (make(word="wrong", score=0.0), True),
-    (make(status="unparsed", word="unparsed", score=None), True), (make(**ERROR), False),
-])
+@pytest.mark.parametrize(
+    ("outcome", "answered"),
+    [
+        (make(), True),
+        (make(word="wrong", score=0.0), True),
+        (make(status="unparsed", word="unparsed", score=None), True),
+        (make(**ERROR), False),
+    ],
+)
 def test_answered(outcome, answered):
     assert outcome.answered is answered
 
@@ -74,8 +147,13 @@ class Word(enum.StrEnum):
 
 
 def test_numpy_scalars_and_enums_become_builtins():
-    outcome = make(score=np.float32(0.5), n_items=np.int64(3), sees_gold=np.bool_(True), word=Word.RIGHT,
-                   run={"colour": Colour.RED})
+    outcome = make(
+        score=np.float32(0.5),
+        n_items=np.int64(3),
+        sees_gold=np.bool_(True),
+        word=Word.RIGHT,
+        run={"colour": Colour.RED},
+    )
     row = outcome.to_row()
     assert [type(row[key]) for key in ("score", "n_items", "sees_gold", "word")] == [float, int, bool, str]
     assert row["run"] == {"colour": "red"}
@@ -83,8 +161,7 @@ def test_numpy_scalars_and_enums_become_builtins():
 
 
 @given(
-    st.text(alphabet=st.characters(codec=None), max_size=20)
-    | st.sampled_from(["a\ud800b", "\udfff", "\ud83d\ude00"])
+    st.text(alphabet=st.characters(codec=None), max_size=20) | st.sampled_from(["a\ud800b", "\udfff", "\ud83d\ude00"])
 )
 def test_any_text_can_be_encoded_after_it_entered(text):
     row = make(answer=text, labels=[text], run={"t": text}).to_row()
@@ -94,21 +171,24 @@ def test_any_text_can_be_encoded_after_it_entered(text):
     SCHEMA.validate(json.loads(line))
 
 
-@pytest.mark.parametrize(("changes", "words"), [
-    ({"score": float("nan")}, "score: nan"),
-    ({"run": {"latency_s": float("inf")}}, "run.latency_s: inf"),
-    ({"scores": {"f1": float("nan")}}, "scores.f1: nan"),
-    ({"answer": Path("x")}, "answer: a Posix"),
-    ({"score": Decimal("0.5")}, "score: a Decimal"),
-    ({"labels": {"X1"}}, "labels: a set"),
-    ({"status": "done"}, "status: 'done'"),
-    ({"word": "mirgae"}, "word: 'mirgae'"),
-    ({"word": "error"}, "word: 'error'"),
-    ({"score": None}, "score: missing"),
-    ({**ERROR, "score": 0.0}, "score: given"),
-    ({**ERROR, "error_kind": ""}, "error.kind: missing"),
-    ({"error_kind": "timeout"}, "error.kind: given"),
-])
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"score": float("nan")}, "score: nan"),
+        ({"run": {"latency_s": float("inf")}}, "run.latency_s: inf"),
+        ({"scores": {"f1": float("nan")}}, "scores.f1: nan"),
+        ({"answer": Path("x")}, "answer: a Posix"),
+        ({"score": Decimal("0.5")}, "score: a Decimal"),
+        ({"labels": {"X1"}}, "labels: a set"),
+        ({"status": "done"}, "status: 'done'"),
+        ({"word": "mirgae"}, "word: 'mirgae'"),
+        ({"word": "error"}, "word: 'error'"),
+        ({"score": None}, "score: missing"),
+        ({**ERROR, "score": 0.0}, "score: given"),
+        ({**ERROR, "error_kind": ""}, "error.kind: missing"),
+        ({"error_kind": "timeout"}, "error.kind: given"),
+    ],
+)
 def test_what_cannot_stand_in_a_row_is_refused_by_name(changes, words):
     with pytest.raises(BenchError) as caught:
         make(**changes)
@@ -116,17 +196,32 @@ def test_what_cannot_stand_in_a_row_is_refused_by_name(changes, words):
 
 
 FAULTS = [
-    ({"word": "rihgt"}, "word"), ({"status": "ok"}, "status"), ({"score": "1.0"}, "score"),
+    ({"word": "rihgt"}, "word"),
+    ({"status": "ok"}, "status"),
+    ({"score": "1.0"}, "score"),
     ({"score": True}, "score"),
-    ({"n_items": "3"}, "n_items"), ({"n_items": -1}, "n_items"), ({"n_items": 1.5}, "n_items"),
-    ({"answerable": 1}, "answerable"), ({"labels": "X1"}, "labels"), ({"labels": [1]}, "labels.0"),
-    ({"arm.k": 1.5}, "arm.k"), ({"arm.k": None}, "arm.k"), ({"arm.": "x"}, "arm."),
+    ({"n_items": "3"}, "n_items"),
+    ({"n_items": -1}, "n_items"),
+    ({"n_items": 1.5}, "n_items"),
+    ({"answerable": 1}, "answerable"),
+    ({"labels": "X1"}, "labels"),
+    ({"labels": [1]}, "labels.0"),
+    ({"arm.k": 1.5}, "arm.k"),
+    ({"arm.k": None}, "arm.k"),
+    ({"arm.": "x"}, "arm."),
     ({"scores.f1": "high"}, "scores.f1"),
-    ({"scores.f1": True}, "scores.f1"), ({"colour": "red"}, "colour"), ({"schema": 2}, "schema"),
+    ({"scores.f1": True}, "scores.f1"),
+    ({"colour": "red"}, "colour"),
+    ({"schema": 2}, "schema"),
     ({"gold": 12}, "gold"),
-    ({"run": {"deep": {"er": 1}}}, "run"), ({"run": []}, "run"), ({"usage.prompt": 1.5}, "usage.prompt"),
-    ({"score": None}, "score"), ({"error.kind": "timeout"}, "error.kind"), ({"error.kind": None}, "error.kind"),
-    ({"word": "unparsed"}, "word"), ({"status": "error"}, "word"),
+    ({"run": {"deep": {"er": 1}}}, "run"),
+    ({"run": []}, "run"),
+    ({"usage.prompt": 1.5}, "usage.prompt"),
+    ({"score": None}, "score"),
+    ({"error.kind": "timeout"}, "error.kind"),
+    ({"error.kind": None}, "error.kind"),
+    ({"word": "unparsed"}, "word"),
+    ({"status": "error"}, "word"),
 ]
 
 

@@ -21,9 +21,17 @@ INFO = {"argv": ["pytest", "cases"], "versions": {"benchsuite": "0.1"}, "digests
 
 def row(cell="memlens:a", score=1.0, served="embedded", **changes):
     values = {
-        "cell": cell, "suite": "memlens", "corpus": "c1", "question": cell[-1], "type": "t", "answerable": True,
-        "arm": {"length": "1x", "model": "embedded"}, "status": "scored", "word": "right" if score else "wrong",
-        "score": score, "model_served": served,
+        "cell": cell,
+        "suite": "memlens",
+        "corpus": "c1",
+        "question": cell[-1],
+        "type": "t",
+        "answerable": True,
+        "arm": {"length": "1x", "model": "embedded"},
+        "status": "scored",
+        "word": "right" if score else "wrong",
+        "score": score,
+        "model_served": served,
     }
     return Outcome(**{**values, **changes}).to_row()
 
@@ -78,12 +86,16 @@ def test_an_unfinished_run_of_the_same_plan_is_continued_and_a_finished_one_is_n
         assert third.cells == {}
 
 
-@pytest.mark.parametrize(("name", "plan", "info"), [
-    ("other", PLAN, INFO),
-    ("", {"e": ["memlens:a"]}, INFO),
-    ("", {"other": next(iter(PLAN.values()))}, INFO),
-    ("", PLAN, {**INFO, "digests": {"corpora": {"memlens": "c2"}}}),
-], ids=["name", "cells", "experiment", "corpus"])
+@pytest.mark.parametrize(
+    ("name", "plan", "info"),
+    [
+        ("other", PLAN, INFO),
+        ("", {"e": ["memlens:a"]}, INFO),
+        ("", {"other": next(iter(PLAN.values()))}, INFO),
+        ("", PLAN, {**INFO, "digests": {"corpora": {"memlens": "c2"}}}),
+    ],
+    ids=["name", "cells", "experiment", "corpus"],
+)
 def test_another_plan_name_or_corpus_starts_a_new_number(tmp_path, name, plan, info):
     RunStore.open(tmp_path, "", PLAN, INFO).close()
     with RunStore.open(tmp_path, name, plan, info) as store:
@@ -154,7 +166,7 @@ def test_broken_rows_are_named_by_line_and_field(tmp_path):
     good = file.read_text()
     for fault, words in [
         (row_json({**row("memlens:b"), "word": "rihgt"}), "outcomes.jsonl:2: item memlens:b: word"),
-        (row_json(row("memlens:b")).replace(': 1.0', ': NaN'), "outcomes.jsonl:2: item memlens:b: score"),
+        (row_json(row("memlens:b")).replace(": 1.0", ": NaN"), "outcomes.jsonl:2: item memlens:b: score"),
         ("{half", "outcomes.jsonl:2: not JSON"),
     ]:
         file.write_text(good + fault + "\n")
@@ -183,8 +195,7 @@ sys.stdin.readline()
 def test_processes_that_open_at_once_get_different_folders(tmp_path):
     command = [sys.executable, "-c", OPENER, str(tmp_path), json.dumps(PLAN)]
     processes = [
-        subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        for _ in range(4)
+        subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(4)
     ]
     try:
         for process in processes:

@@ -37,9 +37,7 @@ class Asker:
     ever sent: a miss raises EndpointError ``replay``.
     """
 
-    def __init__(
-        self, transport: Transport, slots: Slots, cache: AnswerCache | None, *, replay: bool = False
-    ) -> None:
+    def __init__(self, transport: Transport, slots: Slots, cache: AnswerCache | None, *, replay: bool = False) -> None:
         self._transport, self._slots, self._cache, self._replay = transport, slots, cache, replay
         self._flights: dict[str, _Flight] = {}
 

@@ -287,8 +287,9 @@ def open_cache(folder: Path, mode: str, *, replay: bool = False, create: bool = 
         AnswerStore.create(folder).close()
     if replay or mode == "readonly":
         return AnswerCache(AnswerStore(folder, readonly=True), "readonly")
-    return AnswerCache(AnswerStore.create(folder) if create else AnswerStore(folder),
-                       "refresh" if mode == "refresh" else "on")
+    return AnswerCache(
+        AnswerStore.create(folder) if create else AnswerStore(folder), "refresh" if mode == "refresh" else "on"
+    )
 
 
 def _words(error: Exception) -> str:

@@ -145,7 +145,8 @@ class HttpTransport:
     async def _try(self, endpoint: _Endpoint, data: bytes, attempt: int) -> Reply | _Failure:
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0), cookie_jar=aiohttp.DummyCookieJar())
+                connector=aiohttp.TCPConnector(limit=0), cookie_jar=aiohttp.DummyCookieJar()
+            )
         begun = time.perf_counter()
         try:
             async with self._session.post(
@@ -169,8 +170,13 @@ class HttpTransport:
                 return _Failure("body", str(bad), again=bad.again)
         if 300 <= status < 400:
             return _Failure("http", "a redirect, which is not followed", status, again=False)
-        return _Failure("http", server_words(raw, endpoint.secret), status, again=status == 429 or status >= 500,
-                        wait_s=retry_after(response.headers.get("Retry-After")))
+        return _Failure(
+            "http",
+            server_words(raw, endpoint.secret),
+            status,
+            again=status == 429 or status >= 500,
+            wait_s=retry_after(response.headers.get("Retry-After")),
+        )
 
     async def _note(self, spec: ModelSpec, endpoint: _Endpoint, failure: _Failure) -> None:
         """Close the endpoint where this failure says that no later call can succeed."""
@@ -183,8 +189,7 @@ class HttpTransport:
         if failure.kind == "refused":
             endpoint.refusals += 1
         if failure.status in CLOSING_STATUSES or endpoint.refusals >= REFUSALS_TO_CLOSE:
-            endpoint.closed = endpoint.closed or EndpointError(
-                "closed", spec.endpoint, failure.problem, failure.status)
+            endpoint.closed = endpoint.closed or EndpointError("closed", spec.endpoint, failure.problem, failure.status)
 
     def _pause(self, spec: ModelSpec, failure: _Failure, attempt: int) -> float:
         if failure.wait_s is not None:

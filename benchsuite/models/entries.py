@@ -1,9 +1,9 @@
 """``bench-models.toml``: one table per model, validated; anything unknown is refused by name.
 
-    [qwen-lab]
-    base_url = "https://lab.example/v1"     # or launch = "vllm"
-    model = "Qwen/Qwen3-VL-8B"
-    key_env = "LAB_KEY"
+[qwen-lab]
+base_url = "https://lab.example/v1"     # or launch = "vllm"
+model = "Qwen/Qwen3-VL-8B"
+key_env = "LAB_KEY"
 """
 
 from __future__ import annotations

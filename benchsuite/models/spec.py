@@ -60,8 +60,14 @@ class ModelSpec:
 
 def embedded_spec(model: str = REFUSING_MODEL) -> ModelSpec:
     """The embedded reader (``embedded`` or ``embedded-forced``); both are served by one launched process."""
-    return ModelSpec(name=model, model=model, base_url="", family=f"embedded/{EMBEDDED_VERSION}",
-                     launch="embedded", concurrency=os.cpu_count() or 1)
+    return ModelSpec(
+        name=model,
+        model=model,
+        base_url="",
+        family=f"embedded/{EMBEDDED_VERSION}",
+        launch="embedded",
+        concurrency=os.cpu_count() or 1,
+    )
 
 
 def vllm_spec(model: str) -> ModelSpec:
@@ -108,15 +114,16 @@ def parse_models(
         spec = _parse(value, toml, budget, environ)
         _check_key(spec, value, replaying, environ)
         if spec.name in seen:
-            raise ConfigError(
-                f"models {shown(seen[spec.name])!r} and {shown(value)!r} have one label {spec.name!r}")
+            raise ConfigError(f"models {shown(seen[spec.name])!r} and {shown(value)!r} have one label {spec.name!r}")
         seen[spec.name] = value
-        specs.append(replace(
-            spec,
-            timeout_s=spec.timeout_s if timeout_s is None else timeout_s,
-            tries=spec.tries if retries is None else retries + 1,
-            concurrency=min(spec.concurrency, budget),
-        ))
+        specs.append(
+            replace(
+                spec,
+                timeout_s=spec.timeout_s if timeout_s is None else timeout_s,
+                tries=spec.tries if retries is None else retries + 1,
+                concurrency=min(spec.concurrency, budget),
+            )
+        )
     return specs
 
 
@@ -171,8 +178,14 @@ def _parse(value: str, toml: Path | None, budget: int, environ: Mapping[str, str
             raise ConfigError(f"model {shown(value)!r} names no model: write URL#model")
         base = normalise_url(url, value)
         key_env = KEY_ENV if environ.get(KEY_ENV, "").strip() else ""
-        return ModelSpec(name=safe_id(model.strip()), model=model.strip(), base_url=base, family=base,
-                         key_env=key_env, concurrency=budget)
+        return ModelSpec(
+            name=safe_id(model.strip()),
+            model=model.strip(),
+            base_url=base,
+            family=base,
+            key_env=key_env,
+            concurrency=budget,
+        )
     names: Sequence[str] = ()
     if toml is not None and toml.is_file():
         from benchsuite.models.entries import entry_spec, read_entries  # pydantic: only where a file is used

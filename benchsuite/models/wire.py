@@ -65,9 +65,7 @@ class Message:
     digest: str = field(init=False)
 
     def __post_init__(self) -> None:
-        blocks = [
-            ["image", b.mime, b.sha256] if isinstance(b, WireImage) else ["text", b] for b in self.blocks()
-        ]
+        blocks = [["image", b.mime, b.sha256] if isinstance(b, WireImage) else ["text", b] for b in self.blocks()]
         object.__setattr__(self, "digest", sha256_json([self.role, blocks]))
 
     def blocks(self) -> list[str | WireImage]:

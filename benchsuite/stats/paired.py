@@ -82,8 +82,12 @@ def paired_counts(a: Mapping[str, float], b: Mapping[str, float]) -> PairedCount
     """Wins, losses and ties of ``b`` over ``a``, paired by question id."""
     found = effect([b[key] - a[key] for key in a if key in b])
     return PairedCounts(
-        n=found.n, wins=found.wins, losses=found.losses, ties=found.ties,
-        only_a=tuple(sorted(a.keys() - b.keys())), only_b=tuple(sorted(b.keys() - a.keys())),
+        n=found.n,
+        wins=found.wins,
+        losses=found.losses,
+        ties=found.ties,
+        only_a=tuple(sorted(a.keys() - b.keys())),
+        only_b=tuple(sorted(b.keys() - a.keys())),
     )
 
 

@@ -167,9 +167,7 @@ def axis_values(name: str, texts: Sequence[str]) -> tuple[Value, ...]:
         return tuple(texts)
     for text in texts:
         if not (text.isascii() and text.isdigit() and int(text) >= INTEGER_AXES[name]):
-            raise ConfigError(
-                f"{name} has no value {text!r}; it takes whole numbers of {INTEGER_AXES[name]} or more"
-            )
+            raise ConfigError(f"{name} has no value {text!r}; it takes whole numbers of {INTEGER_AXES[name]} or more")
     return tuple(int(text) for text in texts)
 
 

@@ -28,8 +28,7 @@ class Planned:
     @classmethod
     def of(cls, items: Sequence[pytest.Item]) -> Planned:
         experiments = {
-            e.nodeid: e.facts()
-            for e in dict.fromkeys(i.stash[ITEM_EXPERIMENT] for i in items if ITEM_CELL in i.stash)
+            e.nodeid: e.facts() for e in dict.fromkeys(i.stash[ITEM_EXPERIMENT] for i in items if ITEM_CELL in i.stash)
         }
         return cls([_facts(item) for item in items], experiments)
 

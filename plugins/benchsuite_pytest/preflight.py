@@ -54,9 +54,7 @@ def build_registry() -> Registry:
     return registry
 
 
-def prepare_controller(
-    settings: Settings, registry: Registry, suites: Sequence[str], mark_expression: str
-) -> Prepared:
+def prepare_controller(settings: Settings, registry: Registry, suites: Sequence[str], mark_expression: str) -> Prepared:
     """Check everything and index the corpora of ``suites`` that are new.
 
     Raises PreflightError with every cause found.
@@ -149,9 +147,7 @@ def session_protocols(settings: Settings, registry: Registry) -> dict[str, Proto
     """
     given = load_protocol(settings.protocol) if settings.protocol else None
     if given is not None and given.name not in registry.corpora:
-        raise ConfigError(
-            f"{settings.protocol}: name: no suite {given.name!r}; suites: {', '.join(registry.corpora)}"
-        )
+        raise ConfigError(f"{settings.protocol}: name: no suite {given.name!r}; suites: {', '.join(registry.corpora)}")
     return {
         suite: given if given is not None and given.name == suite else bundled_protocol(suite)
         for suite in registry.corpora

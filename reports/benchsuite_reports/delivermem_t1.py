@@ -106,7 +106,9 @@ def _groups(rows: Iterable[Row]) -> list[_Group]:
         if row["suite"] == "memlens" and base and arm in ARMS:
             others = sorted(axis for axis in row if axis.startswith("arm.") and axis not in _OWN_AXES)
             key = (
-                str(row.get("arm.length")), str(row.get("arm.model")), str(row.get("arm.judge", "none")),
+                str(row.get("arm.length")),
+                str(row.get("arm.model")),
+                str(row.get("arm.judge", "none")),
                 "".join(f", {axis.removeprefix('arm.')} {row[axis]}" for axis in others),
             )
             found.setdefault(key, {}).setdefault(arm, {})[str(row["question"])] = row
@@ -147,16 +149,14 @@ def _block(group: _Group, facts: RunFacts) -> Block:
     present = [arm for arm in ARMS if arm in group.arms]
     missing = [arm for arm in ARMS if arm not in group.arms]
     answered = [row for row in group.rows() if _answered(row)]
-    answerable = {
-        arm: {key: row for key, row in group.arms[arm].items() if row["answerable"]} for arm in present
-    }
+    answerable = {arm: {key: row for key, row in group.arms[arm].items() if row["answerable"]} for arm in present}
     asked = sorted({key for questions in answerable.values() for key in questions})
     left_out = {key: why for key in asked if (why := _why_left_out(key, answerable))}
     kept = [key for key in asked if key not in left_out]
     scores = {arm: {key: _score(answerable[arm][key]) for key in kept} for arm in present}
-    unparsed = _by_arm(present, {
-        arm: sum(answerable[arm][key]["status"] == "unparsed" for key in kept) for arm in present
-    })
+    unparsed = _by_arm(
+        present, {arm: sum(answerable[arm][key]["status"] == "unparsed" for key in kept) for arm in present}
+    )
     served = _only("models as served", [row for row in answered if row["model_served"]], "model_served")
     label = f" ({EMBEDDED_READER})" if group.model in facts.embedded_models else ""
     grid, values = _grid(scores, len(kept))
@@ -169,12 +169,16 @@ def _block(group: _Group, facts: RunFacts) -> Block:
             ("model as served", served + label),
             ("scorer", _scorers(group, answered)),
             *((("split", ", ".join(splits)),) if splits else ()),
-            ("errors", _by_arm(present, {
-                arm: sum(not _answered(row) for row in group.arms[arm].values()) for arm in present
-            })),
-            ("missing images", _by_arm(present, {
-                arm: sum(_count(row, "n_missing") for row in group.arms[arm].values()) for arm in present
-            })),
+            (
+                "errors",
+                _by_arm(present, {arm: sum(not _answered(row) for row in group.arms[arm].values()) for arm in present}),
+            ),
+            (
+                "missing images",
+                _by_arm(
+                    present, {arm: sum(_count(row, "n_missing") for row in group.arms[arm].values()) for arm in present}
+                ),
+            ),
             ("unparsed, counted as not correct", unparsed),
         ),
         rows=grid,
@@ -247,15 +251,25 @@ def _grid(
     interaction = None
     if all(arm in scores for arm in ARMS) and n:
         interaction = two_by_two(
-            low_low=scores["text", "noimg"], low_high=scores["text", "pixels"],
-            high_low=scores["oracle", "noimg"], high_high=scores["oracle", "pixels"],
+            low_low=scores["text", "noimg"],
+            low_high=scores["text", "pixels"],
+            high_low=scores["oracle", "noimg"],
+            high_high=scores["oracle", "pixels"],
         ).interaction
     values.update(_numbers("interaction", interaction))
     estimate, counts, p = _estimate_cells(interaction)
-    rows.append(("Delta_R", *(_estimate_cells(delta)[0] for delta in columns.values()),
-                 f"interaction {estimate}", counts, p))
-    rows.append(("Delta_R W/L, p", *(", ".join(_estimate_cells(delta)[1:]) if delta else _NONE
-                                     for delta in columns.values()), "", "", ""))
+    rows.append(
+        ("Delta_R", *(_estimate_cells(delta)[0] for delta in columns.values()), f"interaction {estimate}", counts, p)
+    )
+    rows.append(
+        (
+            "Delta_R W/L, p",
+            *(", ".join(_estimate_cells(delta)[1:]) if delta else _NONE for delta in columns.values()),
+            "",
+            "",
+            "",
+        )
+    )
     return tuple(rows), values
 
 

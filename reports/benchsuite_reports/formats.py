@@ -76,36 +76,46 @@ def as_csv(table: Table) -> str:
 
 def as_json(table: Table) -> str:
     """Everything, with the unrounded numbers in each block's ``values``."""
-    return json.dumps(
-        {
-            "id": table.id,
-            "title": table.title,
-            "pipeline_check": table.pipeline_check,
-            "columns": table.columns,
-            "facts": dict(table.facts),
-            "blocks": [
-                {
-                    "heading": block.heading,
-                    "facts": dict(block.facts),
-                    "rows": block.rows,
-                    "left_out": dict(block.left_out),
-                    "notes": block.notes,
-                    "values": dict(block.values),
-                }
-                for block in table.blocks
-            ],
-            "notes": table.notes,
-        },
-        indent=2, ensure_ascii=False, allow_nan=False,
-    ) + "\n"
+    return (
+        json.dumps(
+            {
+                "id": table.id,
+                "title": table.title,
+                "pipeline_check": table.pipeline_check,
+                "columns": table.columns,
+                "facts": dict(table.facts),
+                "blocks": [
+                    {
+                        "heading": block.heading,
+                        "facts": dict(block.facts),
+                        "rows": block.rows,
+                        "left_out": dict(block.left_out),
+                        "notes": block.notes,
+                        "values": dict(block.values),
+                    }
+                    for block in table.blocks
+                ],
+                "notes": table.notes,
+            },
+            indent=2,
+            ensure_ascii=False,
+            allow_nan=False,
+        )
+        + "\n"
+    )
 
 
 def as_latex(table: Table) -> str:
     """A ``table`` environment for booktabs; facts and notes stand below the rules."""
     columns = len(table.columns)
     lines = [
-        r"\begin{table}[t]", r"\centering", rf"\caption{{{_tex(table.heading)}}}", rf"\label{{tab:{table.id}}}",
-        rf"\begin{{tabular}}{{l{'r' * (columns - 1)}}}", r"\toprule", _tex_row(table.columns),
+        r"\begin{table}[t]",
+        r"\centering",
+        rf"\caption{{{_tex(table.heading)}}}",
+        rf"\label{{tab:{table.id}}}",
+        rf"\begin{{tabular}}{{l{'r' * (columns - 1)}}}",
+        r"\toprule",
+        _tex_row(table.columns),
     ]
     for block in table.blocks:
         lines += [r"\midrule", rf"\multicolumn{{{columns}}}{{l}}{{{_tex(block.heading)}}} \\"]
@@ -123,7 +133,10 @@ def as_latex(table: Table) -> str:
 
 
 FORMATS: Mapping[str, Callable[[Table], str]] = {
-    "md": as_markdown, "csv": as_csv, "json": as_json, "tex": as_latex,
+    "md": as_markdown,
+    "csv": as_csv,
+    "json": as_json,
+    "tex": as_latex,
 }
 """The forms that are written to files, by extension."""
 
@@ -155,15 +168,15 @@ def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
 
 def _aligned(row: Sequence[str], widths: Sequence[int]) -> list[str]:
     cells = [
-        textwrap.wrap(text, width, break_on_hyphens=False) or [""]
-        for text, width in zip(row, widths, strict=True)
+        textwrap.wrap(text, width, break_on_hyphens=False) or [""] for text, width in zip(row, widths, strict=True)
     ]
     lines = []
     for i in range(max(len(cell) for cell in cells)):
         parts = [cell[i] if i < len(cell) else "" for cell in cells]
-        first, rest = parts[0].ljust(widths[0]), [
-            part.rjust(width) for part, width in zip(parts[1:], widths[1:], strict=True)
-        ]
+        first, rest = (
+            parts[0].ljust(widths[0]),
+            [part.rjust(width) for part, width in zip(parts[1:], widths[1:], strict=True)],
+        )
         lines.append(_GAP.join([first, *rest]).rstrip())
     return lines
 
@@ -177,9 +190,19 @@ def _md_row(cells: Sequence[str], raw: bool = False) -> str:
 
 
 _TEX = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%",
-    "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
-    ">": r"\textgreater{}", "|": r"\textbar{}",
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
 }
 
 

@@ -49,7 +49,11 @@ class Endpoint:
 def completion(content: Any = "fine", **message: Any) -> dict[str, Any]:
     answer = {"role": "assistant", "content": content, **message}
     return {
-        "id": "c", "object": "chat.completion", "created": 1, "model": "served-1", "system_fingerprint": "fp",
+        "id": "c",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "served-1",
+        "system_fingerprint": "fp",
         "choices": [{"index": 0, "finish_reason": "stop", "message": answer}],
         "usage": {"prompt_tokens": 7, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 3}},
     }

@@ -65,6 +65,7 @@ def test_identical_requests_in_flight_are_one(chat: Any) -> None:
         assert answers[0].key == request_key(SPEC.family, chat("same"), 0) != (await other).key
         assert {(answer.cached, answer.attempts) for answer in answers} == {(False, 2)}
         assert pool.in_flight == 0
+
     asyncio.run(run())
 
 
@@ -84,6 +85,7 @@ def test_a_failed_flight_is_asked_again_and_never_stored(chat: Any, tmp_path: Pa
         assert first.reply == again.reply
         assert transport.sent == 2
         cache.close()
+
     asyncio.run(run())
 
 
@@ -96,6 +98,7 @@ def test_a_hit_takes_no_slot_and_sends_nothing(chat: Any, tmp_path: Path) -> Non
         assert (answer.cached, answer.reply.text, answer.reply.latency_s) == (True, "stored", 1.5)
         assert transport.sent == 0
         cache.close()
+
     asyncio.run(run())
 
 
@@ -108,6 +111,7 @@ def test_replay_sends_nothing(chat: Any, tmp_path: Path) -> None:
         assert caught.value.kind == "replay"
         assert transport.sent == 0
         cache.close()
+
     asyncio.run(run())
 
 
@@ -123,6 +127,7 @@ def test_cancelling_one_waiter_leaves_the_request_to_the_others(chat: Any) -> No
         assert (await second).reply.text == "answer 1"
         assert first.cancelled()
         assert (transport.sent, transport.cancelled) == (1, 0)
+
     asyncio.run(run())
 
 
@@ -140,6 +145,7 @@ def test_cancelling_all_waiters_cancels_the_request_and_frees_its_slot(chat: Any
         transport.gate.set()
         assert (await later).reply.text == "answer 2"
         assert pool.in_flight == 0
+
     asyncio.run(run())
 
 
@@ -151,4 +157,5 @@ def test_an_answer_that_cannot_be_stored_is_not_reported(chat: Any, tmp_path: Pa
         cache.close()
         with pytest.raises(BenchError, match="closed"):
             await Asker(transport, SlotPool(1, {}), cache).ask(SPEC, chat())
+
     asyncio.run(run())

@@ -152,6 +152,7 @@ def test_many_at_once_and_a_cancelled_wait_loses_nothing(tmp_path: Path) -> None
         cache.close()
         with pytest.raises(BenchError, match="closed"):
             await cache.get("k1")
+
     asyncio.run(run())
     store = AnswerStore(tmp_path)
     late = store.get("late")
@@ -173,6 +174,7 @@ def test_a_failed_write_is_told(tmp_path: Path) -> None:
         cache.put_parts({"s": b"x"})
         with pytest.raises(BenchError, match="parts"):
             cache.close()
+
     asyncio.run(run())
 
 
@@ -195,8 +197,12 @@ WRITER = textwrap.dedent("""
 
 def writer(folder: Path, name: str, count: int) -> subprocess.Popen[str]:
     root = str(Path(__file__).parents[2])
-    return subprocess.Popen([sys.executable, "-c", WRITER, str(folder), name, str(count)], stdout=subprocess.PIPE,
-                            text=True, env={**os.environ, "PYTHONPATH": root})
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(folder), name, str(count)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": root},
+    )
 
 
 def test_what_was_reported_survives_a_kill(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ def no_images(image: WireImage) -> bytes:
 def within(work: Coroutine[Any, Any, None], seconds: float = 30) -> None:
     async def bounded() -> None:
         await asyncio.wait_for(work, seconds)
+
     asyncio.run(bounded())
 
 
@@ -56,29 +57,37 @@ def test_a_reply_is_read_whole(endpoint: Any, chat: Any, reply_body: Any) -> Non
         assert (reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens, reply.attempts) == (7, 2, 3, 1)
         assert reply.latency_s > 0
         assert server.bodies[0] == {
-            "model": "m", "messages": [{"role": "user", "content": "hi"}], "temperature": 0, "max_tokens": 16}
+            "model": "m",
+            "messages": [{"role": "user", "content": "hi"}],
+            "temperature": 0,
+            "max_tokens": 16,
+        }
         assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
         assert "Authorization" not in server.headers[1]
+
     within(run())
 
 
-@pytest.mark.parametrize(("body", "problem"), [
-    ("<!doctype html><html><title>Login</title></html>", "HTML"),
-    ('{"choices": []}', "no choices"),
-    ("{}", "no choices"),
-    ('{"choices": {"0": 1}}', "choices is a object"),
-    ('{"choices": [3]}', "the choice is a number"),
-    ('{"choices": [{}]}', "message is a null"),
-    ('{"choices": [{"message": {"content": null}}]}', "content is null"),
-    ('{"choices": [{"message": {"content": 42}}]}', "content is a number"),
-    ('{"choices": [{"message": {"content": [{"type": "image"}]}}]}', "other parts"),
-    ('{"choices": [{"message": {"content": "x", "tool_calls": "y"}}]}', "tool_calls"),
-    ('{"error": {"message": "model\\nis loading"}}', "model is loading"),
-    ("[1, 2]", "JSON array"),
-    ("null", "JSON null"),
-    ("plain words", "not JSON"),
-    ("[" * 5000 + "]" * 5000, "nested too deeply"),
-])
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ("<!doctype html><html><title>Login</title></html>", "HTML"),
+        ('{"choices": []}', "no choices"),
+        ("{}", "no choices"),
+        ('{"choices": {"0": 1}}', "choices is a object"),
+        ('{"choices": [3]}', "the choice is a number"),
+        ('{"choices": [{}]}', "message is a null"),
+        ('{"choices": [{"message": {"content": null}}]}', "content is null"),
+        ('{"choices": [{"message": {"content": 42}}]}', "content is a number"),
+        ('{"choices": [{"message": {"content": [{"type": "image"}]}}]}', "other parts"),
+        ('{"choices": [{"message": {"content": "x", "tool_calls": "y"}}]}', "tool_calls"),
+        ('{"error": {"message": "model\\nis loading"}}', "model is loading"),
+        ("[1, 2]", "JSON array"),
+        ("null", "JSON null"),
+        ("plain words", "not JSON"),
+        ("[" * 5000 + "]" * 5000, "nested too deeply"),
+    ],
+)
 def test_a_body_without_an_answer_is_an_error_at_once(endpoint: Any, chat: Any, body: str, problem: str) -> None:
     async def run() -> None:
         async with endpoint(lambda n, _: text(body)) as server:
@@ -89,6 +98,7 @@ def test_a_body_without_an_answer_is_an_error_at_once(endpoint: Any, chat: Any, 
         assert problem in error.problem
         assert server.url in str(error)
         assert len(server.bodies) == 1
+
     within(run())
 
 
@@ -96,8 +106,9 @@ def test_a_body_without_an_answer_is_an_error_at_once(endpoint: Any, chat: Any, 
 def test_half_a_json_is_tried_again(endpoint: Any, chat: Any, reply_body: Any, body: str) -> None:
     async def run() -> None:
         async with endpoint(
-            lambda n, sent: text(body) if n < 2 or sent["messages"][0]["content"] == "never" else
-            web.json_response(reply_body())
+            lambda n, sent: (
+                text(body) if n < 2 or sent["messages"][0]["content"] == "never" else web.json_response(reply_body())
+            )
         ) as server:
             transport = HttpTransport(no_images, backoff_s=0.001)
             reply = await transport.send(server.spec(), chat())
@@ -106,20 +117,24 @@ def test_half_a_json_is_tried_again(endpoint: Any, chat: Any, reply_body: Any, b
         assert (reply.text, reply.attempts) == ("fine", 3)
         assert (error.kind, error.problem) == ("body", "the reply is cut off JSON (after 3 tries)")
         assert len(server.bodies) == 6
+
     within(run())
 
 
-@pytest.mark.parametrize(("content", "message", "expected"), [
-    ("caf\u00e9", {}, "caf\u00e9"),
-    ("", {}, ""),
-    ("x\ud800y", {}, "x\ufffdy"),
-    ("\ud83d\ude00", {}, "\U0001f600"),
-    ("visible", {"reasoning_content": "hidden"}, "visible"),
-    (None, {"reasoning_content": "hidden"}, ""),
-    ("", {"reasoning": "hidden"}, ""),
-    (None, {"refusal": "I cannot"}, "I cannot"),
-    ([{"type": "text", "text": "two "}, {"type": "text", "text": "parts"}], {}, "two parts"),
-])
+@pytest.mark.parametrize(
+    ("content", "message", "expected"),
+    [
+        ("caf\u00e9", {}, "caf\u00e9"),
+        ("", {}, ""),
+        ("x\ud800y", {}, "x\ufffdy"),
+        ("\ud83d\ude00", {}, "\U0001f600"),
+        ("visible", {"reasoning_content": "hidden"}, "visible"),
+        (None, {"reasoning_content": "hidden"}, ""),
+        ("", {"reasoning": "hidden"}, ""),
+        (None, {"refusal": "I cannot"}, "I cannot"),
+        ([{"type": "text", "text": "two "}, {"type": "text", "text": "parts"}], {}, "two parts"),
+    ],
+)
 def test_content_forms(
     endpoint: Any, chat: Any, reply_body: Any, content: Any, message: dict[str, str], expected: str
 ) -> None:
@@ -130,6 +145,7 @@ def test_content_forms(
             await transport.close()
         assert reply.text == expected
         reply.text.encode()
+
     within(run())
 
 
@@ -146,6 +162,7 @@ def test_tool_calls_and_odd_usage(endpoint: Any, chat: Any, reply_body: Any) -> 
         assert reply.tool_calls[0]["function"] == {"name": "f", "arguments": '{"a": "\ufffd"}'}
         assert (reply.text, reply.model_served) == ("", "")
         assert (reply.prompt_tokens, reply.completion_tokens) == (None, None)
+
     within(run())
 
 
@@ -156,15 +173,14 @@ def test_bytes_that_are_no_utf8_are_replaced(endpoint: Any, chat: Any) -> None:
             reply = await transport.send(server.spec(), chat())
             await transport.close()
         assert reply.text == "a\ufffdb"
+
     within(run())
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_busy_servers_are_tried_again(endpoint: Any, chat: Any, reply_body: Any, status: int) -> None:
     async def run() -> None:
-        async with endpoint(
-            lambda n, _: text("{}", status) if n < 3 else web.json_response(reply_body())
-        ) as server:
+        async with endpoint(lambda n, _: text("{}", status) if n < 3 else web.json_response(reply_body())) as server:
             transport = HttpTransport(no_images, backoff_s=0.001)
             assert (await transport.send(server.spec(), chat())).attempts == 4
         async with endpoint(lambda n, _: text('{"error": {"message": "over\\nload"}}', status)) as server:
@@ -172,6 +188,7 @@ def test_busy_servers_are_tried_again(endpoint: Any, chat: Any, reply_body: Any,
             await transport.close()
         assert (error.kind, error.status, error.problem) == ("http", status, "over load (after 2 tries)")
         assert len(server.bodies) == 2
+
     within(run())
 
 
@@ -190,6 +207,7 @@ def test_other_faults_of_ours_fail_at_once_with_the_servers_words(endpoint: Any,
             await failure(transport, spec, chat())
             await transport.close()
         assert len(server.bodies) == 2  # a bad request closes nothing
+
     within(run())
 
 
@@ -200,6 +218,7 @@ def test_a_redirect_is_not_followed(endpoint: Any, chat: Any) -> None:
             error = await failure(transport, server.spec(), chat())
             await transport.close()
         assert (error.kind, error.status, len(server.bodies)) == ("http", 307, 1)
+
     within(run())
 
 
@@ -218,6 +237,7 @@ def test_closing_statuses_are_sent_once_in_flight_and_never_again(endpoint: Any,
         assert len({id(error) for error in rest}) == 50
         assert len(server.bodies) == 2
         assert other.status == status
+
     within(run())
 
 
@@ -238,6 +258,7 @@ def test_three_refused_connections_close_the_endpoint(endpoint: Any, chat: Any, 
         await transport.close()
         assert {str(error) for error in later} == {str(first)}
         assert heard == []
+
     within(run())
 
 
@@ -261,6 +282,7 @@ def test_refusals_that_are_not_in_a_row_do_not_close(chat: Any, reply_body: Any)
         kinds += [(await failure(transport, spec, chat())).kind for _ in range(3)]
         await transport.close()
         assert kinds == ["refused"] * 4 + ["closed"]
+
     within(run())
 
 
@@ -279,14 +301,18 @@ def test_a_silent_server_is_a_timeout(endpoint: Any, chat: Any, reply_body: Any)
             error = await failure(transport, server.spec(timeout_s=0.1, tries=2), chat())
             await transport.close()
         assert (error.kind, error.problem) == ("timeout", "no answer within 0.1 s (after 2 tries)")
+
     within(run())
 
 
-@pytest.mark.parametrize(("wire", "problem"), [
-    (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", "cut off"),
-    (b"", "disconnected"),
-    (b"\x16\x03\x01 not http at all\r\n\r\n", ""),
-])
+@pytest.mark.parametrize(
+    ("wire", "problem"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", "cut off"),
+        (b"", "disconnected"),
+        (b"\x16\x03\x01 not http at all\r\n\r\n", ""),
+    ],
+)
 def test_broken_transport_is_tried_again(chat: Any, wire: bytes, problem: str) -> None:
     async def run() -> None:
         count = 0
@@ -308,6 +334,7 @@ def test_broken_transport_is_tried_again(chat: Any, wire: bytes, problem: str) -
         assert error.kind == "transport"
         assert problem in error.problem.lower()
         assert count == 3
+
     within(run())
 
 
@@ -325,8 +352,13 @@ def test_retry_after_forms() -> None:
 
 @pytest.mark.parametrize(("header", "cap", "waited"), [("7", 60.0, 7.0), ("7", 2.0, 2.0), ("0", 60.0, 0.0)])
 def test_retry_after_is_honoured_up_to_the_cap(
-    endpoint: Any, chat: Any, reply_body: Any, monkeypatch: pytest.MonkeyPatch,
-    header: str, cap: float, waited: float,
+    endpoint: Any,
+    chat: Any,
+    reply_body: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    header: str,
+    cap: float,
+    waited: float,
 ) -> None:
     async def run() -> None:
         waits: list[float] = []
@@ -345,6 +377,7 @@ def test_retry_after_is_honoured_up_to_the_cap(
             monkeypatch.undo()
             await transport.close()
         assert waits == [waited]
+
     within(run())
 
 
@@ -370,12 +403,11 @@ def test_images_are_loaded_off_the_loop_once_per_digest(endpoint: Any, chat: Any
         assert threading.main_thread().name not in {name for _, name in loads}
         urls = [block["image_url"]["url"] for block in server.bodies[0]["messages"][0]["content"][1:]]
         assert urls == [f"data:image/png;base64,{base64.b64encode(s).decode()}" for s in (b"aa", b"bb", b"aa")]
+
     within(run())
 
 
-def test_the_image_memo_is_bounded(
-    endpoint: Any, chat: Any, reply_body: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_image_memo_is_bounded(endpoint: Any, chat: Any, reply_body: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchsuite.models.client.IMAGE_MEMO_BYTES", 300)
     loads: list[str] = []
 
@@ -390,6 +422,7 @@ def test_the_image_memo_is_bounded(
                 await transport.send(server.spec(), chat("q", image(sha)))
             await transport.close()
         assert loads == ["a", "b", "c", "b"]
+
     within(run())
 
 
@@ -407,6 +440,7 @@ def test_an_image_that_cannot_be_read_fails_its_request_only(endpoint: Any, chat
             assert (await transport.send(server.spec(), chat("q", image("good")))).text == "fine"
             await transport.close()
         assert len(server.bodies) == 1
+
     within(run())
 
 
@@ -429,6 +463,7 @@ def test_cancelling_leaves_the_transport_usable(endpoint: Any, chat: Any, reply_
                 await task
             assert (await transport.send(server.spec(), chat())).text == "fine"
             await transport.close()
+
     within(run())
 
 
@@ -445,9 +480,7 @@ class FakeServers:
             raise self.dead
 
 
-def test_a_launched_server_is_located_and_its_death_is_one_error(
-    endpoint: Any, chat: Any, reply_body: Any
-) -> None:
+def test_a_launched_server_is_located_and_its_death_is_one_error(endpoint: Any, chat: Any, reply_body: Any) -> None:
     async def run() -> None:
         async with endpoint(lambda n, _: web.json_response(reply_body())) as server:
             servers = FakeServers(server.url)
@@ -462,5 +495,5 @@ def test_a_launched_server_is_located_and_its_death_is_one_error(
         assert {str(error) for error in errors} == {"embedded/1: the server was killed (signal 9)"}
         assert {error.kind for error in errors} == {"launch"}
         assert len(server.bodies) == 3
-    within(run())
 
+    within(run())

@@ -92,12 +92,15 @@ def test_a_server_is_ready_serves_and_ends(tmp_path: Path, monkeypatch: pytest.M
     assert "secret:none" in log
 
 
-@pytest.mark.parametrize(("mode", "problem"), [
-    ("crash", "the server died (exit status 3); last log line: CUDA out of memory [0m"),
-    ("chatty", "its first line is not the ready line: not json"),
-    ("wrong", "answered by another server"),
-    ("stolen", "answered by another server"),
-])
+@pytest.mark.parametrize(
+    ("mode", "problem"),
+    [
+        ("crash", "the server died (exit status 3); last log line: CUDA out of memory [0m"),
+        ("chatty", "its first line is not the ready line: not json"),
+        ("wrong", "answered by another server"),
+        ("stolen", "answered by another server"),
+    ],
+)
 def test_a_server_that_is_not_ours_is_refused_and_ended(tmp_path: Path, mode: str, problem: str) -> None:
     server = start(tmp_path, mode)
     with pytest.raises(EndpointError) as caught:
@@ -199,8 +202,12 @@ STUBBORN = textwrap.dedent("""
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_nothing_outlives_the_launcher(number: int) -> None:
-    launcher = subprocess.Popen([sys.executable, "-c", LAUNCHER, sys.executable, "-c", STUBBORN],
-                                stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    launcher = subprocess.Popen(
+        [sys.executable, "-c", LAUNCHER, sys.executable, "-c", STUBBORN],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
     assert launcher.stdout is not None
     supervisor = int(launcher.stdout.readline())
     pids = [supervisor, *map(int, launcher.stdout.readline().split())]
@@ -214,8 +221,9 @@ def test_nothing_outlives_the_launcher(number: int) -> None:
 def test_the_supervisor_ends_its_group_on_sigterm_and_passes_the_exit_status() -> None:
     command = [sys.executable, "-m", "benchsuite.models.supervise", sys.executable, "-c"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen([*command, STUBBORN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                          env=environment) as supervisor:
+    with subprocess.Popen(
+        [*command, STUBBORN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as supervisor:
         assert supervisor.stdout is not None
         pids = [*map(int, supervisor.stdout.readline().split())]
         supervisor.terminate()
@@ -223,7 +231,15 @@ def test_the_supervisor_ends_its_group_on_sigterm_and_passes_the_exit_status() -
         assert gone_within(pids, 2.0)
     with subprocess.Popen([*command, "import sys; sys.exit(7)"], stdin=subprocess.PIPE, env=environment) as ended:
         assert ended.wait(20) == 7
-    missing = subprocess.run([*command[:3], "/no/such/program"], stdin=subprocess.PIPE, env=environment,
-                             capture_output=False, stderr=subprocess.PIPE, text=True, timeout=20, check=False)
+    missing = subprocess.run(
+        [*command[:3], "/no/such/program"],
+        stdin=subprocess.PIPE,
+        env=environment,
+        capture_output=False,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=20,
+        check=False,
+    )
     assert missing.returncode == 127
     assert "No such file" in missing.stderr

@@ -21,6 +21,7 @@ def test_first_come_first_served() -> None:
 
         await asyncio.gather(*(one(n) for n in range(10)))
         return order
+
     assert asyncio.run(run()) == list(range(10))
 
 
@@ -36,6 +37,7 @@ def test_an_endpoint_at_its_limit_does_not_block_another() -> None:
             assert not second.done()
         await second
         assert pool.in_flight == 1
+
     asyncio.run(run())
 
 
@@ -58,6 +60,7 @@ def test_total_bounds_all_endpoints_and_the_oldest_waiter_is_next() -> None:
         await asyncio.gather(*tasks)
         assert order == ["b", "a", "b", "c", "a"]
         assert pool.in_flight == 0
+
     asyncio.run(run())
 
 
@@ -74,6 +77,7 @@ def test_cancelled_with_the_slot_already_granted() -> None:
         assert pool.in_flight == 0
         async with asyncio.timeout(5):
             await pool.acquire("e")
+
     asyncio.run(run())
 
 
@@ -111,6 +115,7 @@ def test_random_schedules_with_cancellation_leak_nothing(seed: int, total: int, 
         async with asyncio.timeout(5):  # every slot can be had again
             for _ in range(total):
                 await pool.acquire("b")
+
     asyncio.run(run())
 
 

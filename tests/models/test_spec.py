@@ -11,30 +11,37 @@ from benchsuite.models.spec import ModelSpec, endpoint_limits, normalise_url, pa
 from benchsuite.plan import safe_id
 
 
-def one(
-    value: str, toml: Path | None = None, environ: dict[str, str] | None = None, **options: Any
-) -> ModelSpec:
+def one(value: str, toml: Path | None = None, environ: dict[str, str] | None = None, **options: Any) -> ModelSpec:
     return parse_models([value], toml, environ=environ or {}, **options)[0]
 
 
-@pytest.mark.parametrize(("url", "base"), [
-    ("http://localhost:8000", "http://localhost:8000/v1"),
-    ("http://localhost:8000/", "http://localhost:8000/v1"),
-    ("HTTPS://API.Example.org:443/v1/", "https://api.example.org/v1"),
-    ("https://api.example.org/openai/v3", "https://api.example.org/openai/v3"),
-    ("https://api.example.org/v1/chat/completions", "https://api.example.org/v1"),
-    ("http://[::1]:81", "http://[::1]:81/v1"),
-])
+@pytest.mark.parametrize(
+    ("url", "base"),
+    [
+        ("http://localhost:8000", "http://localhost:8000/v1"),
+        ("http://localhost:8000/", "http://localhost:8000/v1"),
+        ("HTTPS://API.Example.org:443/v1/", "https://api.example.org/v1"),
+        ("https://api.example.org/openai/v3", "https://api.example.org/openai/v3"),
+        ("https://api.example.org/v1/chat/completions", "https://api.example.org/v1"),
+        ("http://[::1]:81", "http://[::1]:81/v1"),
+    ],
+)
 def test_base_url_is_normalised(url: str, base: str) -> None:
     assert normalise_url(url) == base
     spec = one(f"{url}#some-model")
     assert (spec.base_url, spec.family, spec.model, spec.launch) == (base, base, "some-model", "")
 
 
-@pytest.mark.parametrize("value", [
-    "https://user:hunter2@host/v1#m", "https://hunter2@host#m", "https://user:hunt/hunter2@host/v1#m",
-    "https://host/v1?key=hunter2#m", "https://user:pa#hunter2@host/v1#m",
-])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "https://user:hunter2@host/v1#m",
+        "https://hunter2@host#m",
+        "https://user:hunt/hunter2@host/v1#m",
+        "https://host/v1?key=hunter2#m",
+        "https://user:pa#hunter2@host/v1#m",
+    ],
+)
 def test_credentials_in_a_url_are_refused_and_not_shown(value: str) -> None:
     with pytest.raises(ConfigError) as caught:
         one(value)
@@ -43,7 +50,8 @@ def test_credentials_in_a_url_are_refused_and_not_shown(value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["http://h:port#m", "ftp://h#m", "http://#m", "http://h", "http://h# ", "http://a b#m"])
+    "value", ["http://h:port#m", "ftp://h#m", "http://#m", "http://h", "http://h# ", "http://a b#m"]
+)
 def test_a_value_that_is_no_address_is_refused(value: str) -> None:
     with pytest.raises(ConfigError):
         one(value)
@@ -138,19 +146,22 @@ def test_toml_entry(tmp_path: Path) -> None:
     assert one("lab.big", file, replaying=True).key_env == "LAB_KEY"
 
 
-@pytest.mark.parametrize(("body", "field"), [
-    ('model="m"\nbase_url="http://h"\nconcurency=3', "concurency"),
-    ('model="m"\nbase_url="http://h"\ntries="3"', "tries"),
-    ('model="m"\nbase_url="http://h"\ntries=0', "tries"),
-    ('model="m"\nbase_url="http://h"\ntimeout_s=inf', "timeout_s"),
-    ('base_url="http://h"', "model"),
-    ('model="m"', "base_url"),
-    ('model="m"\nbase_url="http://h"\nlaunch="vllm"', "base_url"),
-    ('model="m"\nbase_url="http://u:p@h"', "base_url"),
-    ('model="m"\nbase_url="http://h"\nextra_body={stream=true}', "extra_body.stream"),
-    ('model="m"\nbase_url="http://h"\nextra_body={x=nan}', "extra_body"),
-    ('model="m"\nbase_url="http://h"\nextra_body={x=2020-01-01}', "extra_body"),
-])
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ('model="m"\nbase_url="http://h"\nconcurency=3', "concurency"),
+        ('model="m"\nbase_url="http://h"\ntries="3"', "tries"),
+        ('model="m"\nbase_url="http://h"\ntries=0', "tries"),
+        ('model="m"\nbase_url="http://h"\ntimeout_s=inf', "timeout_s"),
+        ('base_url="http://h"', "model"),
+        ('model="m"', "base_url"),
+        ('model="m"\nbase_url="http://h"\nlaunch="vllm"', "base_url"),
+        ('model="m"\nbase_url="http://u:p@h"', "base_url"),
+        ('model="m"\nbase_url="http://h"\nextra_body={stream=true}', "extra_body.stream"),
+        ('model="m"\nbase_url="http://h"\nextra_body={x=nan}', "extra_body"),
+        ('model="m"\nbase_url="http://h"\nextra_body={x=2020-01-01}', "extra_body"),
+    ],
+)
 def test_faulty_entry_names_file_entry_and_field(tmp_path: Path, body: str, field: str) -> None:
     file = tmp_path / "bench-models.toml"
     file.write_text(f"[lab]\n{body}\n")
@@ -170,6 +181,9 @@ def test_file_that_holds_no_tables(tmp_path: Path, text: str) -> None:
 
 
 def test_limits_per_family_take_the_smallest() -> None:
-    specs = [ModelSpec("a", "a", "u", "u", concurrency=8), ModelSpec("b", "b", "u", "u", concurrency=3),
-             ModelSpec("c", "c", "w", "w", concurrency=5)]
+    specs = [
+        ModelSpec("a", "a", "u", "u", concurrency=8),
+        ModelSpec("b", "b", "u", "u", concurrency=3),
+        ModelSpec("c", "c", "w", "w", concurrency=5),
+    ]
     assert endpoint_limits(specs) == {"u": 3, "w": 5}

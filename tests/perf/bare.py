@@ -16,9 +16,13 @@ async def main() -> None:
 
     async def ask(session: aiohttp.ClientSession, number: int) -> str:
         body = {
-            "model": "mock", "temperature": 0, "max_tokens": 1024,
-            "messages": [{"role": "system", "content": "Answer."},
-                         {"role": "user", "content": f"probe {number} " + "x" * 2000}],
+            "model": "mock",
+            "temperature": 0,
+            "max_tokens": 1024,
+            "messages": [
+                {"role": "system", "content": "Answer."},
+                {"role": "user", "content": f"probe {number} " + "x" * 2000},
+            ],
         }
         async with slots, session.post(f"http://127.0.0.1:{PORT}/v1/chat/completions", json=body) as response:
             text: str = (await response.json())["choices"][0]["message"]["content"]

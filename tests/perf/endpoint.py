@@ -12,18 +12,20 @@ import threading
 LATENCY_S, CAP = float(sys.argv[1]), int(sys.argv[2])
 REPLY = json.dumps(
     {
-        "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "mock",
-        "choices": [{"index": 0, "finish_reason": "stop",
-                     "message": {"role": "assistant", "content": "The answer is 42."}}],
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "mock",
+        "choices": [
+            {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "The answer is 42."}}
+        ],
         "usage": {"prompt_tokens": 900, "completion_tokens": 14, "total_tokens": 914},
     }
 ).encode()
 
 
 def response(body: bytes) -> bytes:
-    return (
-        b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body)
-    ) + body
+    return (b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body)) + body
 
 
 class Gate:

@@ -47,8 +47,21 @@ def measured(command: list[str]) -> tuple[float, int, int]:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "pytest", "cases", "-k", "memlens", "-m", "core", "-n", "4", "-q",
-                   "--bench-dir", folder]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "cases",
+            "-k",
+            "memlens",
+            "-m",
+            "core",
+            "-n",
+            "4",
+            "-q",
+            "--bench-dir",
+            folder,
+        ]
         for what in ("first run", "all cached"):
             wall, peak, status = measured(command)
             if status:

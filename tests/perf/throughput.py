@@ -33,13 +33,19 @@ def write_corpus(folder: Path, questions: int) -> Path:
             [{"role": role, "content": " ".join(dice.choices(WORDS, k=25))} for role in ("user", "assistant") * 2]
             for _ in range(3)
         ]
-        items.append({
-            "question_id": f"q_{number:08x}", "question_type": "information_extraction",
-            "question": f"What is fact {number}?", "answer": "42", "question_date": "2024/05/31 (Fri) 07:58",
-            "haystack_dates": ["2024/05/06 (Mon) 17:17"] * 3,
-            "haystack_session_ids": [f"s_{number}_{session}" for session in range(3)],
-            "haystack_sessions": sessions, "answer_session_ids": [f"s_{number}_0"],
-        })
+        items.append(
+            {
+                "question_id": f"q_{number:08x}",
+                "question_type": "information_extraction",
+                "question": f"What is fact {number}?",
+                "answer": "42",
+                "question_date": "2024/05/31 (Fri) 07:58",
+                "haystack_dates": ["2024/05/06 (Mon) 17:17"] * 3,
+                "haystack_session_ids": [f"s_{number}_{session}" for session in range(3)],
+                "haystack_sessions": sessions,
+                "answer_session_ids": [f"s_{number}_0"],
+            }
+        )
     (folder / "release_images").mkdir()
     path = folder / "dataset_32k.json"
     path.write_text(json.dumps(items))
@@ -66,17 +72,35 @@ def main() -> None:
         corpus = write_corpus(Path(temporary), given.cells)
         server = subprocess.Popen(
             [sys.executable, str(HERE / "endpoint.py"), str(LATENCY_S), str(BUDGET)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         assert server.stdin is not None
         assert server.stdout is not None
         port = int(server.stdout.readline())
         pytest = [
-            sys.executable, "-m", "pytest", "cases/memlens", "-q",
-            "-p", "no:cacheprovider", "-p", "no:hypothesispytest",  # which no user's run loads
-            "--bench-corpus", f"memlens={corpus}", "--bench-model", f"http://127.0.0.1:{port}#mock",
-            "--bench-axis", "retrieval=recency", "--bench-axis", "delivery=noimg", "--bench-cache", "off",
-            "--bench-dir", f"{temporary}/bench",
+            sys.executable,
+            "-m",
+            "pytest",
+            "cases/memlens",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:hypothesispytest",  # which no user's run loads
+            "--bench-corpus",
+            f"memlens={corpus}",
+            "--bench-model",
+            f"http://127.0.0.1:{port}#mock",
+            "--bench-axis",
+            "retrieval=recency",
+            "--bench-axis",
+            "delivery=noimg",
+            "--bench-cache",
+            "off",
+            "--bench-dir",
+            f"{temporary}/bench",
         ]
         bare = [sys.executable, str(HERE / "bare.py"), str(port), str(given.cells), str(BUDGET)]
         timed([*pytest, "--collect-only"])  # indexes the corpus once

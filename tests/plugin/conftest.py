@@ -17,14 +17,14 @@ import pytest
 from aiohttp import web
 from PIL import Image as PillowImage
 
-CASES = '''
+CASES = """
 import pytest
 pytestmark = pytest.mark.memlens
 
 @pytest.mark.experiment(retrieval=["recency"], delivery=["noimg", "pixels"], tables=["delivermem_t1"])
 def test_delivery(outcome):
     assert outcome.answered
-'''
+"""
 
 
 def png(text: str) -> bytes:
@@ -45,14 +45,23 @@ def item(number: int, **changes: Any) -> dict[str, Any]:
     """A MemLens question with a history of its own: two sessions, one image, gold in the first turn."""
     name = f"{hash_of(f'image {number}'):012x}"
     return {
-        "question_id": f"q_{number:08x}", "question_type": "information_extraction",
-        "question": f"What is fact {number}?", "answer": f"value{number}",
+        "question_id": f"q_{number:08x}",
+        "question_type": "information_extraction",
+        "question": f"What is fact {number}?",
+        "answer": f"value{number}",
         "question_date": "2024/05/31 (Fri) 07:58",
         "haystack_dates": ["2024/05/06 (Mon) 17:17", "2024/05/07 (Tue) 09:00"],
         "haystack_session_ids": [f"s_{number}_a", f"s_{number}_b"],
         "haystack_sessions": [
-            [{"role": "user", "content": f"Note {number}. <image>", "images": [{"file": f"needle_images/{name}.png"}],
-              "has_answer": True}, {"role": "assistant", "content": "Thanks."}],
+            [
+                {
+                    "role": "user",
+                    "content": f"Note {number}. <image>",
+                    "images": [{"file": f"needle_images/{name}.png"}],
+                    "has_answer": True,
+                },
+                {"role": "assistant", "content": "Thanks."},
+            ],
             [{"role": "user", "content": f"Something else {number}."}, {"role": "assistant", "content": "Fine."}],
         ],
         "answer_session_ids": [f"s_{number}_a"],
@@ -163,7 +172,10 @@ class Endpoint:
 
 def completion(text: str | None) -> dict[str, Any]:
     return {
-        "id": "c1", "object": "chat.completion", "created": 1, "model": "scripted-1",
+        "id": "c1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "scripted-1",
         "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}],
         "usage": {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12},
     }

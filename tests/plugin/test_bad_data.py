@@ -187,8 +187,18 @@ def faulty_corpus(project, fault: Callable[[Path, Items], None]) -> None:
 
 # one fault of each kind is also tried with workers; the others differ in the loader alone
 DISTRIBUTED = (
-    "truncated", "question-is-number", "sessions-is-text", "duplicate-id", "dates-unequal", "image-dots", "image-link",
-    "image-root-missing", "image-bytes", "image-pixels", "image-no-header", "labels-cut",
+    "truncated",
+    "question-is-number",
+    "sessions-is-text",
+    "duplicate-id",
+    "dates-unequal",
+    "image-dots",
+    "image-link",
+    "image-root-missing",
+    "image-bytes",
+    "image-pixels",
+    "image-no-header",
+    "labels-cut",
 )
 
 

@@ -124,8 +124,17 @@ def test_a_down_endpoint_is_one_cause_where_few_cells_meet_it(project, workers):
     with closing(socket.socket()) as held:
         held.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{held.getsockname()[1]}"
-        result = project.run("--bench-model", f"{url}#scripted", "--bench-retries", "2", "--bench-concurrency", "1",
-                             "--bench-limit", "1", workers=workers)
+        result = project.run(
+            "--bench-model",
+            f"{url}#scripted",
+            "--bench-retries",
+            "2",
+            "--bench-concurrency",
+            "1",
+            "--bench-limit",
+            "1",
+            workers=workers,
+        )
     assert result.ret == 1
     assert cause_lines(result) == [
         f"benchsuite: scripted ({url}/v1): cannot connect: connection refused (2 cells, not scored)"

@@ -162,14 +162,14 @@ def test_a_replay_needs_no_key(files, endpoint, workers):
     assert len(rows) == 4
 
 
-DECLARED = '''
+DECLARED = """
 import pytest
 pytestmark = pytest.mark.memlens
 
 @pytest.mark.experiment({axes})
 def test_other(outcome):
     assert outcome.answered
-'''
+"""
 
 
 @pytest.mark.parametrize("workers", WORKERS)

@@ -71,6 +71,7 @@ class Starts:
 def within(work: Coroutine[Any, Any, None], seconds: float = 30) -> None:
     async def bounded() -> None:
         await asyncio.wait_for(work, seconds)
+
     asyncio.run(bounded())
 
 
@@ -114,6 +115,7 @@ def test_slots_over_the_socket(broker: Broker) -> None:
             pass
         await one.close()
         await two.close()
+
     within(run())
 
 
@@ -135,6 +137,7 @@ def test_a_cancelled_wait_leaks_no_slot(broker: Broker) -> None:
         await client.check(SPEC)
         assert broker.slots.in_flight == 0
         await client.close()
+
     within(run())
 
 
@@ -157,8 +160,12 @@ HOLDER = textwrap.dedent("""
 
 def python(code: str, *arguments: str) -> subprocess.Popen[str]:
     paths = os.pathsep.join([str(ROOT), str(ROOT / "plugins")])
-    return subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, text=True,
-                            env={**os.environ, "PYTHONPATH": paths})
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
 
 
 def test_a_killed_worker_gives_all_its_slots_back(broker: Broker) -> None:
@@ -173,6 +180,7 @@ def test_a_killed_worker_gives_all_its_slots_back(broker: Broker) -> None:
         async with client.hold("slow"), client.hold("fast"):
             pass
         await client.close()
+
     within(run())
 
 
@@ -187,6 +195,7 @@ def test_a_server_starts_once_at_first_need(broker: Broker, starts: Starts) -> N
         await broker.check(OTHER)
         for client in clients:
             await client.close()
+
     within(run())
     broker.close()
     assert starts.servers[0].stops == 1
@@ -209,13 +218,16 @@ def test_a_failed_start_is_one_stored_error(early: bool) -> None:
     async def run() -> None:
         client = BrokerClient(broker.path)
         errors = await asyncio.gather(
-            *(client.locate(SPEC) for _ in range(20)), broker.locate(SPEC), return_exceptions=True)
-        errors += [*await asyncio.gather(client.locate(OTHER), client.check(SPEC), broker.locate(SPEC),
-                                         return_exceptions=True)]
+            *(client.locate(SPEC) for _ in range(20)), broker.locate(SPEC), return_exceptions=True
+        )
+        errors += [
+            *await asyncio.gather(client.locate(OTHER), client.check(SPEC), broker.locate(SPEC), return_exceptions=True)
+        ]
         expected = "vllm is not installed" if early else "out of memory"
         assert all(isinstance(error, EndpointError) and expected in str(error) for error in errors)
         assert len({str(error) for error in errors}) == 1
         await client.close()
+
     within(run())
     assert count == 1
     broker.close()
@@ -227,12 +239,14 @@ def test_a_server_that_died_is_one_error_and_not_started_again(broker: Broker, s
         await client.locate(SPEC)
         await client.check(SPEC)
         starts.servers[0].how = "the server was killed (signal 9)"
-        errors = await asyncio.gather(*(client.check(SPEC) for _ in range(10)), broker.check(SPEC),
-                                      return_exceptions=True)
+        errors = await asyncio.gather(
+            *(client.check(SPEC) for _ in range(10)), broker.check(SPEC), return_exceptions=True
+        )
         errors += [*await asyncio.gather(client.locate(SPEC), broker.locate(OTHER), return_exceptions=True)]
         assert {str(error) for error in errors} == {"embedded/1: the server was killed (signal 9)"}
         assert len(starts.servers) == 1
         await client.close()
+
     within(run())
 
 
@@ -251,6 +265,7 @@ def test_closing_does_not_wait_for_a_server_that_is_still_starting() -> None:
         with pytest.raises(EndpointError, match="controller of this run is gone"):
             await client.locate(SPEC)
         await client.close()
+
     within(run())
     assert starts.servers[0].stops == 1
 
@@ -262,6 +277,7 @@ def test_a_worker_without_a_controller_is_told_so(tmp_path: Path) -> None:
             with pytest.raises(EndpointError, match="controller of this run is gone"):
                 await client.acquire("e")
         await client.close()
+
     within(run())
 
 
@@ -276,6 +292,7 @@ def test_nonsense_on_the_socket_ends_that_connection_only(broker: Broker) -> Non
         async with client.hold("slow"):
             pass
         await client.close()
+
     within(run())
 
 
@@ -329,6 +346,7 @@ def test_four_processes_stay_within_the_budget(starts: Starts) -> None:
         assert [out for out, _ in outputs] == ["40\n"] * 4
         assert served == 160
         assert 2 <= peak <= budget
+
     within(run(), 90)
 
 

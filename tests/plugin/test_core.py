@@ -9,7 +9,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 CORE_ARMS = {
-    "1x-text-noimg-embedded", "1x-text-pixels-embedded", "1x-oracle-noimg-embedded", "1x-oracle-pixels-embedded",
+    "1x-text-noimg-embedded",
+    "1x-text-pixels-embedded",
+    "1x-oracle-noimg-embedded",
+    "1x-oracle-pixels-embedded",
 }
 
 

@@ -12,7 +12,7 @@ from PIL import Image as PillowImage
 
 WORKERS = pytest.mark.parametrize("workers", [0, 2])
 
-TESTS = '''
+TESTS = """
 import io
 from pathlib import Path
 
@@ -32,9 +32,11 @@ HISTORY = [
     {"role": "assistant", "text": "Noted."},
     {"role": "user", "text": "The bill of Tuesday.", "date": "2024/05/07"},
 ]
-'''
+"""
 
-FOUR_WAYS = TESTS + '''
+FOUR_WAYS = (
+    TESTS
+    + """
 def test_plain(bench):
     outcome = bench.ask("How much?")
     assert outcome.answered and outcome.answer == "12.50"
@@ -64,7 +66,8 @@ def test_gold(bench):
         outcome = bench.ask(question, history=[Turn("a", "user", "No."), Turn("b", "user", "It is 12.50.")])
         assert (outcome.word, outcome.status, outcome.score) == (word, "scored", float(word == "right"))
         assert (outcome.n_gold, outcome.n_gold_delivered) == (1, 1)
-'''
+"""
+)
 
 
 @pytest.fixture
@@ -139,7 +142,9 @@ def test_a_call_that_fails_is_an_outcome_that_is_not_answered(plain, pytester, e
     assert row["status"] == "error"
 
 
-BAD_ARGUMENTS = TESTS + '''
+BAD_ARGUMENTS = (
+    TESTS
+    + """
 @pytest.mark.parametrize("arguments, complaint", [
     (dict(at="S1"), "no conversation state 'S1': no checkpoints are registered"),
     (dict(retrieval="psychic"), "retrieval has no value 'psychic'; known: "),
@@ -163,7 +168,8 @@ def test_refused(bench, arguments, complaint):
 def test_no_question(bench):
     with pytest.raises(ConfigError, match="question must be text or a Question"):
         bench.ask(7)
-'''
+"""
+)
 
 
 @WORKERS
@@ -209,7 +215,7 @@ def test_rows_of_ask_stand_in_no_table(project, endpoint):
     result.stdout.fnmatch_lines(["outcomes: 4 right, 4 wrong"])
 
 
-FOREIGN = '''
+FOREIGN = """
 import pytest
 
 @pytest.fixture
@@ -228,7 +234,7 @@ def test_mine(bench, outcome, n):
 
 def test_plain():
     pass
-'''
+"""
 
 SCHEDULER = """
 import pytest

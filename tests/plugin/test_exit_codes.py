@@ -9,7 +9,7 @@ from aiohttp import web
 
 WORKERS = [0, 2]
 
-CRASHING = '''
+CRASHING = """
 import os
 import pytest
 pytestmark = pytest.mark.memlens
@@ -19,7 +19,7 @@ def test_delivery(outcome, cell_id):
     assert outcome.answered
     if "q_00000000" in cell_id:
         os._exit(1)
-'''
+"""
 
 
 def answer_or_fail(body):

@@ -72,8 +72,12 @@ def test_a_limit_is_by_content_and_keeps_all_arms(project, changed):
     def rename(number, each, items):
         """Other ids, which sort the other way, and a gold session that keeps its place."""
         sessions = [f"renamed_{9 - number}_{place}" for place in range(2)]
-        return {**each, "question_id": f"id_{9 - number}", "haystack_session_ids": sessions,
-                "answer_session_ids": sessions[:1]}
+        return {
+            **each,
+            "question_id": f"id_{9 - number}",
+            "haystack_session_ids": sessions,
+            "answer_session_ids": sessions[:1],
+        }
 
     changed(8, rename)
     path = project.pytester.path / "corpus" / "dataset_32k.json"
@@ -191,9 +195,16 @@ def test_a_run_has_the_name_it_is_given(project, endpoint):
 def test_an_ini_file_says_the_same(project, endpoint, workers):
     path = project.corpus(6)
     settings = [
-        f"bench_corpus = memlens={path}", f"bench_model = {endpoint.model}", "bench_axis = k=2 delivery=noimg",
-        "bench_limit = 1", "bench_save = from-ini", "bench_dir = elsewhere", "bench_strict = true",
-        "bench_repeats = 2", "bench_cache = off", "bench_concurrency = 1",
+        f"bench_corpus = memlens={path}",
+        f"bench_model = {endpoint.model}",
+        "bench_axis = k=2 delivery=noimg",
+        "bench_limit = 1",
+        "bench_save = from-ini",
+        "bench_dir = elsewhere",
+        "bench_strict = true",
+        "bench_repeats = 2",
+        "bench_cache = off",
+        "bench_concurrency = 1",
     ]
     project.pytester.makeini("\n".join(["[pytest]", "addopts = --import-mode=importlib", *settings]) + "\n")
     endpoint.script = lambda body: "no such value"
@@ -235,7 +246,7 @@ def test_cache_modes(project, endpoint):
 
 # --- fixtures ---
 
-VIEWS = '''
+VIEWS = """
 import pytest
 pytestmark = pytest.mark.memlens
 
@@ -248,9 +259,9 @@ def test_views(probe, retriever, delivery, model, outcome, cell_id, pytestconfig
     assert delivery.shows_images is (outcome.arm["delivery"] == "pixels")
     assert model is session.prepared.models["scripted"] and model.model == "scripted"
     assert outcome.cell == cell_id
-'''
+"""
 
-OVERRIDDEN = '''
+OVERRIDDEN = """
 import pytest
 pytestmark = pytest.mark.memlens
 
@@ -261,7 +272,7 @@ def {name}():
 @pytest.mark.experiment(retrieval=["recency"], delivery=["noimg"])
 def test_mine({name}, outcome):
     pass
-'''
+"""
 
 
 @WORKERS

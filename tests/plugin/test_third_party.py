@@ -66,9 +66,23 @@ def test_the_example_runs_on_the_bundled_cases_from_any_folder(pytester, endpoin
     """The command of examples/README.md; `oracle` takes its padding from the real text encoder."""
     monkeypatch.setenv("PYTHONPATH", str(EXAMPLE))
     result = pytester.runpytest_subprocess(
-        str(ROOT / "cases"), "-p", "my_bm25", "-k", "memlens", "--bench-axis", "retrieval=bm25,oracle",
-        "--bench-limit", "2", "--bench-model", endpoint.model, "--bench-dir", str(pytester.path / "bench"),
-        "-p", "no:cacheprovider", "-n", "2",
+        str(ROOT / "cases"),
+        "-p",
+        "my_bm25",
+        "-k",
+        "memlens",
+        "--bench-axis",
+        "retrieval=bm25,oracle",
+        "--bench-limit",
+        "2",
+        "--bench-model",
+        endpoint.model,
+        "--bench-dir",
+        str(pytester.path / "bench"),
+        "-p",
+        "no:cacheprovider",
+        "-n",
+        "2",
     )
     assert result.ret == 0, result.stdout.str()
     (run,) = (pytester.path / "bench" / "runs").glob("0*")

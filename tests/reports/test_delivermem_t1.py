@@ -20,13 +20,36 @@ def row(question, arm, score, *, length="32k", model="qwen", axes=None, **change
     status, word = {None: ("unparsed", "unparsed"), "error": ("error", "error")}.get(
         score, ("scored", "right" if score else "wrong")
     )
-    axes = {"length": length, "state": "none", "method": "none", "retrieval": arm[0], "k": 10, "delivery": arm[1],
-            "model": model, "judge": "none", "repeat": 0, **(axes or {})}
+    axes = {
+        "length": length,
+        "state": "none",
+        "method": "none",
+        "retrieval": arm[0],
+        "k": 10,
+        "delivery": arm[1],
+        "model": model,
+        "judge": "none",
+        "repeat": 0,
+        **(axes or {}),
+    }
     values = {
-        "cell": f"memlens:{length}-{arm[0]}-{arm[1]}-{model}-{question}", "suite": "memlens", "corpus": DIGEST,
-        "question": question, "type": "t", "split": "eval", "answerable": True, "arm": axes, "status": status,
-        "word": word, "refused": False, "metric": "subem", "score": score if status == "scored" else None,
-        "scorer": "subem/1", "protocol": "memlens/1", "renderer": "chat/1", "model_served": f"{model}-served",
+        "cell": f"memlens:{length}-{arm[0]}-{arm[1]}-{model}-{question}",
+        "suite": "memlens",
+        "corpus": DIGEST,
+        "question": question,
+        "type": "t",
+        "split": "eval",
+        "answerable": True,
+        "arm": axes,
+        "status": status,
+        "word": word,
+        "refused": False,
+        "metric": "subem",
+        "score": score if status == "scored" else None,
+        "scorer": "subem/1",
+        "protocol": "memlens/1",
+        "renderer": "chat/1",
+        "model_served": f"{model}-served",
     }
     if status == "error":
         values.update(error_kind="timeout", error_message="late", model_served="", refused=None)
@@ -37,7 +60,8 @@ def grid(*patterns, **changes):
     """Rows of questions q0, q1, ...: one score for each arm, in the order of ARMS."""
     return [
         row(f"q{i}", arm, score, **changes)
-        for i, pattern in enumerate(patterns) for arm, score in zip(ARMS, pattern, strict=True)
+        for i, pattern in enumerate(patterns)
+        for arm, score in zip(ARMS, pattern, strict=True)
     ]
 
 
@@ -52,8 +76,19 @@ def facts(table, block=0):
 # A joint distribution over (oracle pixels, oracle withheld, text pixels, text withheld) that has every marginal,
 # every W/L and both signs of the interaction that the paper prints for its 173 questions.
 PUBLISHED = {
-    "0000": 75, "0001": 3, "0010": 7, "0011": 5, "0100": 6, "0111": 1, "1000": 6, "1001": 1, "1010": 23, "1011": 1,
-    "1100": 9, "1101": 1, "1111": 35,
+    "0000": 75,
+    "0001": 3,
+    "0010": 7,
+    "0011": 5,
+    "0100": 6,
+    "0111": 1,
+    "1000": 6,
+    "1001": 1,
+    "1010": 23,
+    "1011": 1,
+    "1100": 9,
+    "1101": 1,
+    "1111": 35,
 }
 
 
@@ -108,15 +143,16 @@ def test_unanswerable_questions_are_not_in_n_but_their_refusals_are_noted():
     table = build(rows, REAL)
     assert facts(table)["n"].startswith("1 ")
     assert facts(table)["errors"] == "oracle-pixels 1"
-    assert table.blocks[0].notes == (
-        "Refused among answered unanswerable questions (not in n): oracle-pixels 2/3.",
-    )
+    assert table.blocks[0].notes == ("Refused among answered unanswerable questions (not in n): oracle-pixels 2/3.",)
 
 
 @pytest.mark.parametrize("absent", [arms for n in (1, 2, 3) for arms in itertools.combinations(ARMS, n)])
 def test_missing_arms_are_named_and_what_is_left_is_still_shown(absent):
-    rows = [each for each in grid((1.0, 0.0, 1.0, 1.0), (1.0, 1.0, 0.0, 0.0))
-            if (each["arm.retrieval"], each["arm.delivery"]) not in absent]
+    rows = [
+        each
+        for each in grid((1.0, 0.0, 1.0, 1.0), (1.0, 1.0, 0.0, 0.0))
+        if (each["arm.retrieval"], each["arm.delivery"]) not in absent
+    ]
     table = build(rows, REAL)
     assert facts(table)["missing arms"] == ", ".join("-".join(arm) for arm in ARMS if arm in absent)
     assert facts(table)["n"] == f"2 answerable questions answered in the {4 - len(absent)} of 4 arms that were run"
@@ -137,33 +173,46 @@ def test_nothing_answered_at_all_is_a_table_of_gaps():
 
 def test_one_block_for_each_length_model_and_judge_shortest_length_first():
     rows = [
-        *grid((1.0, 0.0, 1.0, 0.0), length="128k"), *grid((1.0, 0.0, 1.0, 0.0), length="32k"),
+        *grid((1.0, 0.0, 1.0, 0.0), length="128k"),
+        *grid((1.0, 0.0, 1.0, 0.0), length="32k"),
         *grid((0.0, 0.0, 0.0, 0.0), length="32k", model="alpha"),
         *grid((1.0, 0.0, 1.0, 0.0), axes={"judge": "gpt"}, metric="judge", scorer="judge/1"),
         *grid((1.0, 0.0, 1.0, 0.0), axes={"condition": "C0"}),
     ]
     assert [block.heading for block in build(rows, REAL).blocks] == [
-        "length 32k, model alpha", "length 32k, model qwen, judge gpt", "length 32k, model qwen",
-        "length 32k, model qwen, condition C0", "length 128k, model qwen",
+        "length 32k, model alpha",
+        "length 32k, model qwen, judge gpt",
+        "length 32k, model qwen",
+        "length 32k, model qwen, condition C0",
+        "length 128k, model qwen",
     ]
 
 
 def test_rows_of_other_arms_and_suites_are_not_its_own():
     own = grid((1.0, 0.0, 1.0, 0.0))
     others = [
-        *grid((0.0,) * 4, axes={"k": 5}), *grid((0.0,) * 4, axes={"repeat": 1}),
-        *grid((0.0,) * 4, axes={"state": "S2"}), *grid((0.0,) * 4, suite="memeye"),
-        row("q0", ("recency", "pixels"), 1.0), row("q0", ("text", "deployed"), 1.0),
+        *grid((0.0,) * 4, axes={"k": 5}),
+        *grid((0.0,) * 4, axes={"repeat": 1}),
+        *grid((0.0,) * 4, axes={"state": "S2"}),
+        *grid((0.0,) * 4, suite="memeye"),
+        row("q0", ("recency", "pixels"), 1.0),
+        row("q0", ("text", "deployed"), 1.0),
     ]
     assert build(own + others, REAL) == build(own, REAL)
     assert build(others, REAL).blocks == ()
 
 
-@pytest.mark.parametrize(("changes", "words"), [
-    ({"corpus": "cd" * 32}, "corpora"), ({"scorer": "subem/2"}, "scorers"), ({"metric": "f1"}, "scorers"),
-    ({"model_served": "other"}, "models as served"), ({"protocol": "memlens/2"}, "protocols"),
-    ({"renderer": "chat/2"}, "renderers"),
-])
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"corpus": "cd" * 32}, "corpora"),
+        ({"scorer": "subem/2"}, "scorers"),
+        ({"metric": "f1"}, "scorers"),
+        ({"model_served": "other"}, "models as served"),
+        ({"protocol": "memlens/2"}, "protocols"),
+        ({"renderer": "chat/2"}, "renderers"),
+    ],
+)
 def test_what_must_not_be_mixed_is_refused_with_both_values(changes, words):
     rows = [*grid((1.0, 0.0, 1.0, 0.0), (1.0, 0.0, 1.0, 0.0)), row("q2", ARMS[0], 1.0, **changes)]
     with pytest.raises(BenchError, match=words) as caught:

@@ -13,15 +13,22 @@ from benchsuite_reports.table import Block, Table, p_value, percent, signed
 
 def table(**changes):
     values = {
-        "id": "demo", "title": "A demonstration", "columns": ("Set", "Score", "Delta_D", "p"),
+        "id": "demo",
+        "title": "A demonstration",
+        "columns": ("Set", "Score", "Delta_D", "p"),
         "blocks": (
-            Block("length 32k, model m_1", (("n", "3 questions"),),
-                  (("gold", "43.93", "+13.87", "1.2e-4"), ("text", "41.62", "-0.58", "0.85")),
-                  left_out=tuple((f"q{i:02d}", "timeout error in oracle-pixels") for i in range(13)),
-                  notes=("A note.",), values={"n": 3, "delta": 0.1387}),
+            Block(
+                "length 32k, model m_1",
+                (("n", "3 questions"),),
+                (("gold", "43.93", "+13.87", "1.2e-4"), ("text", "41.62", "-0.58", "0.85")),
+                left_out=tuple((f"q{i:02d}", "timeout error in oracle-pixels") for i in range(13)),
+                notes=("A note.",),
+                values={"n": 3, "delta": 0.1387},
+            ),
         ),
         "facts": (("corpus", "mini, digest 12e45"), ("protocol", "memlens/1")),
-        "notes": ("n: what n is.",), "pipeline_check": True,
+        "notes": ("n: what n is.",),
+        "pipeline_check": True,
     }
     return Table(**{**values, **changes})
 
@@ -48,7 +55,8 @@ def test_terminal_text_lists_ten_left_out_ids_and_counts_the_rest_while_files_li
 
 def test_terminal_text_fits_however_long_the_cells_are():
     wide = table(
-        title="word " * 40, columns=("Retrieved set " * 6, "Pixels delivered", "x" * 90, "p"),
+        title="word " * 40,
+        columns=("Retrieved set " * 6, "Pixels delivered", "x" * 90, "p"),
         facts=(("corpus", "y" * 250),),
         blocks=(Block("model " + "m" * 120, (), (("long label " * 12, "43.93", "z" * 40, "1.2e-4"),)),),
     )
@@ -97,8 +105,10 @@ def test_latex_escapes_every_special_character():
     special = r"\ { } $ & # % _ ~ ^ < > |"
     block = Block("50% of m_1 & more", (("corpus", "a_b#c"),), ((special, "1", "2", "3"),), notes=("x^2 ~ $y$",))
     text = as_latex(table(blocks=(block,), title="R&D"))
-    assert (r"\textbackslash{} \{ \} \$ \& \# \% \_ \textasciitilde{} \textasciicircum{} "
-            r"\textless{} \textgreater{} \textbar{} & 1 & 2 & 3 \\") in text
+    assert (
+        r"\textbackslash{} \{ \} \$ \& \# \% \_ \textasciitilde{} \textasciicircum{} "
+        r"\textless{} \textgreater{} \textbar{} & 1 & 2 & 3 \\"
+    ) in text
     assert r"\caption{R\&D (pipeline check, not evidence)}" in text
     assert r"50\% of m\_1 \& more" in text
     assert r"corpus: a\_b\#c." in text
@@ -120,18 +130,37 @@ def test_latex_sets_signs_powers_and_deltas_as_mathematics_in_cells_only():
     assert "digest 12e45" in text
 
 
-@pytest.mark.parametrize(("p", "text"), [
-    (1.0, "1.0"), (0.58466, "0.58"), (0.85, "0.85"), (0.1, "0.10"), (0.0127, "0.013"), (0.0012, "0.0012"),
-    (0.000116, "1.2e-4"), (2.236e-05, "2.2e-5"), (7.9e-12, "7.9e-12"), (0.00099999, "1.0e-3"), (0.0, "<1e-300"),
-])
+@pytest.mark.parametrize(
+    ("p", "text"),
+    [
+        (1.0, "1.0"),
+        (0.58466, "0.58"),
+        (0.85, "0.85"),
+        (0.1, "0.10"),
+        (0.0127, "0.013"),
+        (0.0012, "0.0012"),
+        (0.000116, "1.2e-4"),
+        (2.236e-05, "2.2e-5"),
+        (7.9e-12, "7.9e-12"),
+        (0.00099999, "1.0e-3"),
+        (0.0, "<1e-300"),
+    ],
+)
 def test_p_values(p, text):
     assert p_value(p) == text
 
 
-@pytest.mark.parametrize(("fraction", "text"), [
-    (24 / 173, "+13.87"), (-1 / 173, "-0.58"), (0.0, "+0.00"), (-0.0, "+0.00"), (-1e-9, "+0.00"),
-    (-1.0, "-100.00"),
-])
+@pytest.mark.parametrize(
+    ("fraction", "text"),
+    [
+        (24 / 173, "+13.87"),
+        (-1 / 173, "-0.58"),
+        (0.0, "+0.00"),
+        (-0.0, "+0.00"),
+        (-1e-9, "+0.00"),
+        (-1.0, "-100.00"),
+    ],
+)
 def test_signed_points(fraction, text):
     assert signed(fraction) == text
 

@@ -15,11 +15,23 @@ FACTS = RunFacts({"d1": CorpusFacts("memlens-mini", bundled=True)})
 def rows(served="m"):
     return [
         Outcome(
-            cell=f"memlens:{retrieval}-{delivery}-{i}", suite="memlens", corpus="d1", question=f"q{i}", type="t",
-            answerable=True, arm={"length": "1x", "retrieval": retrieval, "delivery": delivery, "model": "m"},
-            status="scored", word="right", score=1.0, metric="subem", scorer="subem/1", model_served=served,
+            cell=f"memlens:{retrieval}-{delivery}-{i}",
+            suite="memlens",
+            corpus="d1",
+            question=f"q{i}",
+            type="t",
+            answerable=True,
+            arm={"length": "1x", "retrieval": retrieval, "delivery": delivery, "model": "m"},
+            status="scored",
+            word="right",
+            score=1.0,
+            metric="subem",
+            scorer="subem/1",
+            model_served=served,
         ).to_row()
-        for i in range(3) for retrieval in ("oracle", "text") for delivery in ("pixels", "noimg")
+        for i in range(3)
+        for retrieval in ("oracle", "text")
+        for delivery in ("pixels", "noimg")
     ]
 
 
@@ -36,8 +48,7 @@ def more_modules(tmp_path, monkeypatch):
         "TABLE = TableSpec('extra_t1', build)\n"
     )
     (folder / "faulty_t2.py").write_text(
-        "from benchsuite_reports.table import TableSpec\n"
-        "TABLE = TableSpec('faulty_t2', lambda rows, facts: 1 / 0)\n"
+        "from benchsuite_reports.table import TableSpec\nTABLE = TableSpec('faulty_t2', lambda rows, facts: 1 / 0)\n"
     )
     (folder / "broken_t3.py").write_text("import a_module_that_is_not_there\n")
     monkeypatch.setattr(benchsuite_reports, "__path__", [*benchsuite_reports.__path__, str(folder)])
@@ -92,8 +103,10 @@ def test_a_table_without_rows_is_written_by_nobody_and_named_when_asked_for(tmp_
 
 
 def test_facts_come_from_run_json():
-    info = {"corpora": {"d1": {"name": "memlens-mini", "bundled": True, "suite": "memlens"}},
-            "embedded_models": ["embedded"]}
+    info = {
+        "corpora": {"d1": {"name": "memlens-mini", "bundled": True, "suite": "memlens"}},
+        "embedded_models": ["embedded"],
+    }
     facts = RunFacts.from_info(info, "0001_nogit_run")
     assert facts.corpora == {"d1": CorpusFacts("memlens-mini", bundled=True)}
     assert facts.embedded_models == {"embedded"}

@@ -123,9 +123,7 @@ def _aligned(a: Box, b: Box) -> bool:
     return near or overlap > 0.6 * min(a.x1 - a.x0, b.x1 - b.x0)
 
 
-def _stacked(
-    reading: Sequence[Box], rows: Sequence[Sequence[Box]], title: Box
-) -> list[tuple[Box, Box, float]]:
+def _stacked(reading: Sequence[Box], rows: Sequence[Sequence[Box]], title: Box) -> list[tuple[Box, Box, float]]:
     """Label above value, or a large value above its label, where the two stand closest."""
     row_of = {id(box): row for row in rows for box in row}
     below: dict[int, Box] = {}
@@ -193,8 +191,7 @@ def _bars(rows: Sequence[Sequence[Box]], reading: Sequence[Box]) -> list[tuple[B
             if over:
                 pairs.append((name, max(over, key=lambda b: b.y1)))
         values_below = sum(
-            any(box.y0 > name.cy and has_digit(box.text) and _aligned(box, name) for box in reading)
-            for name in names
+            any(box.y0 > name.cy and has_digit(box.text) and _aligned(box, name) for box in reading) for name in names
         )
         if len(pairs) >= 3 and values_below < 2:
             found.extend(pairs)

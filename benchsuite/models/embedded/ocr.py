@@ -67,9 +67,7 @@ def decode(data: bytes) -> tuple[str, Pixels]:
     try:
         with Image.open(io.BytesIO(data)) as image:
             if image.width * image.height > MAX_PIXELS:
-                raise ImageError(
-                    f"image of {image.width}x{image.height} pixels is over the limit of {MAX_PIXELS}"
-                )
+                raise ImageError(f"image of {image.width}x{image.height} pixels is over the limit of {MAX_PIXELS}")
             if image.has_transparency_data:
                 layer = image.convert("RGBA")
                 flat = Image.new("RGBA", layer.size, "white")
@@ -120,9 +118,7 @@ class OcrEngine:
             if float(score) < MIN_SCORE or not text.strip():
                 continue
             xs, ys = corners[:, 0], corners[:, 1]
-            boxes.append(
-                Box(float(xs.min()), float(ys.min()), float(xs.max()), float(ys.max()), text.strip())
-            )
+            boxes.append(Box(float(xs.min()), float(ys.min()), float(xs.max()), float(ys.max()), text.strip()))
         return tuple(boxes)
 
 

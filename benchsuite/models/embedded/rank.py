@@ -107,9 +107,7 @@ class Ranking:
     features: Floats
 
 
-def collect(
-    items: Sequence[ContextItem], layout_of: Callable[[Page], Layout]
-) -> tuple[list[Source], list[Candidate]]:
+def collect(items: Sequence[ContextItem], layout_of: Callable[[Page], Layout]) -> tuple[list[Source], list[Candidate]]:
     """Every source and candidate of a request, in order of delivery."""
     sources: list[Source] = []
     candidates: list[Candidate] = []
@@ -133,9 +131,7 @@ def collect(
     return sources, candidates
 
 
-def rank(
-    question: str, items: Sequence[ContextItem], layout_of: Callable[[Page], Layout], encoder: Encoder
-) -> Ranking:
+def rank(question: str, items: Sequence[ContextItem], layout_of: Callable[[Page], Layout], encoder: Encoder) -> Ranking:
     """Features of every candidate for a question."""
     sources, candidates = collect(items, layout_of)
     kind = question_kind(question)
@@ -146,9 +142,7 @@ def rank(
     rarity = _rarity(asked, [text.in_body for text in texts])
     label_tokens = [set(tokens(candidate.name)) for candidate in candidates]
     label_rarity = _rarity(asked, [found & set(asked) for found in label_tokens])
-    specific = {stem(word.lower()) for match in _SPECIFIC.findall(question) for word in words(match)} & set(
-        asked
-    )
+    specific = {stem(word.lower()) for match in _SPECIFIC.findall(question) for word in words(match)} & set(asked)
     similar = _WordSimilarity(question, candidates, encoder)
     question_vector = encoder.encode([question])[0]
     about = encoder.encode([source.frame for source in sources]) @ question_vector

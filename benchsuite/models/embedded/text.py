@@ -146,9 +146,7 @@ def kind_fit(kind: str, value: str) -> float:
     if kind == "count":
         if re.fullmatch(r"\d[\d,]*", value):
             return 1.0
-        return (
-            0.2 if digit and not (MONEY.search(value) or DATE.search(value) or TIME.search(value)) else -0.8
-        )
+        return 0.2 if digit and not (MONEY.search(value) or DATE.search(value) or TIME.search(value)) else -0.8
     if kind == "size":
         return 1.0 if digit and not DATE.search(value) else -0.8
     if kind == "often":

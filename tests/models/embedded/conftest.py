@@ -58,9 +58,7 @@ def draw_bars(title: str, rows: Sequence[tuple[str, int]]) -> bytes:
     for n, (label, value) in enumerate(rows):
         x, height = 50 + 110 * n, 200 * value / top
         pen.rectangle((x, 350 - height, x + 60, 350), fill="#4a7ebb")
-        pen.text(
-            (x + 30, 335 - height), str(value), font=ImageFont.load_default(18), fill="black", anchor="mm"
-        )
+        pen.text((x + 30, 335 - height), str(value), font=ImageFont.load_default(18), fill="black", anchor="mm")
         pen.text((x + 30, 372), label, font=ImageFont.load_default(18), fill="black", anchor="mm")
     return _png(image)
 
@@ -78,9 +76,7 @@ class Draw:
     bars: Callable[..., bytes] = draw_bars
 
 
-def chat_body(
-    question: str, items: Sequence[tuple[str, bytes | None]], model: str = "embedded"
-) -> dict[str, Any]:
+def chat_body(question: str, items: Sequence[tuple[str, bytes | None]], model: str = "embedded") -> dict[str, Any]:
     """A request in the form of a rendered delivery: head, items with a role line, question at the end."""
     content: list[dict[str, Any]] = [{"type": "text", "text": "Messages from earlier conversations:\n"}]
     for n, (text, image) in enumerate(items, start=1):

@@ -11,14 +11,10 @@ PAGES = [Page(f"digest{n}", 10, 10, ()) for n in range(3)]
 
 
 def message(role: str, *parts: str | Page) -> ChatMessage:
-    return ChatMessage(
-        role, tuple(ChatPart(page=p) if isinstance(p, Page) else ChatPart(text=p) for p in parts)
-    )
+    return ChatMessage(role, tuple(ChatPart(page=p) if isinstance(p, Page) else ChatPart(text=p) for p in parts))
 
 
-@pytest.mark.parametrize(
-    "role", ["[{n}] {role}:\n", "({n}) {role}:\n", "{role}: ", "[{n}] {role} (2024/05/06):\n"]
-)
+@pytest.mark.parametrize("role", ["[{n}] {role}:\n", "({n}) {role}:\n", "{role}: ", "[{n}] {role} (2024/05/06):\n"])
 def test_rendered_delivery_is_split_at_role_lines(role: str) -> None:
     content = [
         "Earlier talk:\n\n",
@@ -62,9 +58,7 @@ def test_messages_of_their_own_are_items_and_their_dates_are_kept() -> None:
     assert [item.text for item in context.items] == ["I planted a fig.", "Good."]
     assert [item.pages for item in context.items] == [(PAGES[0],), ()]
 
-    dated = read_context(
-        [message("user", "[2024/05/06 (Mon) 17:17]\nuser: I left.\nQuestion: When did I leave?")]
-    )
+    dated = read_context([message("user", "[2024/05/06 (Mon) 17:17]\nuser: I left.\nQuestion: When did I leave?")])
     assert [item.date for item in dated.items] == ["2024/05/06"]
 
 

@@ -19,9 +19,7 @@ def test_printed_dates(printed: str) -> None:
     assert in_asked_form(printed, "") == printed
 
 
-@pytest.mark.parametrize(
-    "text", ["", "14:30", "$20.24", "March", "99/99/2024", "Gate 12 2024", "1234 5678 90"]
-)
+@pytest.mark.parametrize("text", ["", "14:30", "$20.24", "March", "99/99/2024", "Gate 12 2024", "1234 5678 90"])
 def test_other_text_is_left_alone(text: str) -> None:
     assert parse_date(text) is None
     assert in_asked_form(text, "Answer as YYYY/MM/DD.") == text

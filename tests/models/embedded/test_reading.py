@@ -24,9 +24,7 @@ def pairs_of(data: bytes) -> set[tuple[str, str]]:
     async def read() -> Any:
         return await PageReader(1).read(data)
 
-    return {
-        (pair.label, pair.value) for pair in analyse(asyncio.run(read()).boxes).pairs if pair.prior >= 0.5
-    }
+    return {(pair.label, pair.value) for pair in analyse(asyncio.run(read()).boxes).pairs if pair.prior >= 0.5}
 
 
 def test_rows_cards_and_bars_become_pairs(draw: Any) -> None:

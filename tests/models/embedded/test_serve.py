@@ -27,9 +27,7 @@ HARDWARE = [("Subtotal", "$11.10"), ("Service", "$1.65"), ("Total", "$12.75")]
 
 @pytest.fixture(scope="module")
 def client(served: Any) -> Any:
-    with openai.OpenAI(
-        base_url=served.base_url + "/v1", api_key="unused", max_retries=0, timeout=60
-    ) as client:
+    with openai.OpenAI(base_url=served.base_url + "/v1", api_key="unused", max_retries=0, timeout=60) as client:
         yield client
 
 
@@ -62,9 +60,7 @@ def test_models(client: Any) -> None:
 
 def test_chat_by_the_openai_client(client: Any, body: Any, items: Any) -> None:
     tool = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
-    reply = client.chat.completions.create(
-        **body("What is the total on the Corner Bakery slip?", items), tools=[tool]
-    )
+    reply = client.chat.completions.create(**body("What is the total on the Corner Bakery slip?", items), tools=[tool])
     assert reply.choices[0].message.content == "$35.30"
     assert reply.choices[0].message.role == "assistant"
     assert reply.choices[0].finish_reason == "stop"
@@ -206,9 +202,7 @@ def test_equal_requests_give_equal_bytes_in_any_order(served: Any, start: Any, b
         order = list(range(len(requests)))
         random.Random(7).shuffle(order)
         with ThreadPoolExecutor(8) as pool:
-            shuffled = dict(
-                zip(order, pool.map(lambda n: post(fresh.base_url + url, requests[n]), order), strict=True)
-            )
+            shuffled = dict(zip(order, pool.map(lambda n: post(fresh.base_url + url, requests[n]), order), strict=True))
     finally:
         fresh.process.kill()
         fresh.process.wait()

@@ -19,11 +19,7 @@ PROTOCOL = {"system", "content", "message", "messages", "assistant", "object", "
 
 def literals(path: Path) -> set[str]:
     tree = ast.parse(path.read_text("utf-8"))
-    found = {
-        node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
+    found = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     return {text.strip().lower() for text in found if len(text.strip()) >= 6}
 
 
@@ -45,10 +41,7 @@ def corpus() -> str:
 
 def test_no_literal_of_the_reader_occurs_in_the_bundled_corpus(corpus: str) -> None:
     shared = {
-        f"{path.name}: {text}"
-        for path in SOURCES
-        for text in literals(path)
-        if text not in PROTOCOL and text in corpus
+        f"{path.name}: {text}" for path in SOURCES for text in literals(path) if text not in PROTOCOL and text in corpus
     }
     assert len(corpus) > 100_000
     assert shared == set()
