@@ -31,6 +31,7 @@ _DOTTED = {
     "error_message": "error.message",
 }
 _GROUPS = ("arm", "scores")
+_AS_IS = frozenset((type(None), bool, int))
 
 
 def plain(value: object, name: str) -> object:
@@ -38,15 +39,10 @@ def plain(value: object, name: str) -> object:
 
     Raises BenchError naming the field for anything else (a Path, a Decimal, NaN).
     """
-    if value is None or type(value) in (bool, int):  # most fields: not worth the tests below
+    if type(value) in _AS_IS:  # most fields: not worth the tests below
         return value
     if type(value) is str:
         return clean_text(value)
-    kind = type(value)
-    if value is None or kind is bool or kind is int:
-        return value
-    if kind is str:
-        return clean_text(value)  # type: ignore[arg-type]
     if isinstance(value, Enum):
         value = value.value
     if type(value).__module__ == "numpy" and hasattr(value, "item"):

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
 from benchsuite.errors import ConfigError
 from benchsuite.plan import DEFAULTS, LEADING_AXES, TRAILING_AXES, Value
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from benchsuite.corpus.model import Evidence, Item, Query, Question
     from benchsuite.corpus.store import Source
     from benchsuite.delivery.spec import Delivery

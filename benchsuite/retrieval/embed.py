@@ -1,4 +1,7 @@
-"""The served text encoder, behind a store that keeps one vector per text and encoder."""
+"""The served text encoder, behind a store that keeps one vector per text and encoder.
+
+numpy is imported where vectors are made: this module is loaded by every run, most of which embed nothing new.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,18 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
-import numpy as np
 
 from benchsuite.errors import EndpointError
 from benchsuite.models.wire import sha256_text
 
-Vectors = np.ndarray[Any, np.dtype[np.float32]]
+if TYPE_CHECKING:
+    import numpy as np
+
+    Vectors = np.ndarray[Any, np.dtype[np.float32]]
+
 BATCH = 64
 _LOOKUP = 500  # SQLite's default limit on variables in one statement is far above
 
@@ -41,6 +47,8 @@ class VectorStore:
         return db
 
     def get(self, digests: Sequence[str]) -> dict[str, Vectors]:
+        import numpy as np
+
         found: dict[str, Vectors] = {}
         for start in range(0, len(digests), _LOOKUP):
             part = digests[start : start + _LOOKUP]
@@ -81,6 +89,8 @@ class TextEncoder:
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), d), float32. Raises EndpointError when the encoder does not answer."""
+        import numpy as np
+
         digests = [sha256_text(text) for text in texts]
         if any(digest not in self._memo for digest in digests):
             async with self._turn:
@@ -107,6 +117,8 @@ class TextEncoder:
             flight.__exit__(None, None, None)
 
     async def _ask(self, texts: list[str]) -> list[Vectors]:
+        import numpy as np
+
         url = f"{await self._locate()}/embeddings"
         if self._session is None:
             self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=300))

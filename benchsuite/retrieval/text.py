@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from benchsuite.corpus.model import Evidence, Item, Query, plain_text
 
 if TYPE_CHECKING:
@@ -28,7 +26,7 @@ class TextChannel:
         """One score per item, in item order."""
         texts = [plain_text(item.text) for item in items]
         vectors = await self._services.embed([query.text, *(text for text in texts if text)])
-        similar = iter(np.round(vectors[1:] @ vectors[0], 6))
+        similar = iter((vectors[1:] @ vectors[0]).round(6))
         return [float(next(similar)) if text else 0.0 for text in texts]
 
     async def rank(self, query: Query, items: Sequence[Item], k: int) -> Ranking:

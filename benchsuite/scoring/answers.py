@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from benchsuite.scoring.tokens import contains
@@ -109,9 +110,14 @@ def is_refusal(text: str, refusal_phrase: str) -> bool:
     """True when the text has clauses and every one is a refusal; an empty text is not one."""
     plain = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
     plain = _LABEL.sub("", plain, count=1) if _LABEL.match(plain) else plain
-    phrase = re.compile(rf"\b{re.escape(refusal_phrase.casefold().strip(' .'))}\b{_GOES_ON}")
+    phrase = _pattern(refusal_phrase)
     clauses = [clause for sentence in _SENTENCE_END.split(plain) for clause in _clauses(sentence)]
     return bool(clauses) and all(_refuses(clause, phrase) for clause in clauses)
+
+
+@lru_cache(maxsize=16)
+def _pattern(phrase: str) -> re.Pattern[str]:
+    return re.compile(rf"\b{re.escape(phrase.casefold().strip(' .'))}\b{_GOES_ON}")
 
 
 def _clauses(sentence: str) -> list[str]:

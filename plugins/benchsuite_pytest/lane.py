@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchsuite.corpus.model import Item
 from benchsuite.delivery.images import ImageDesk
@@ -26,8 +26,11 @@ from benchsuite.models.wire import Reply, Request
 from benchsuite.outcome import Outcome
 from benchsuite.plan import Arm, Cell
 from benchsuite.registry import Component
-from benchsuite.retrieval.embed import TextEncoder, Vectors, VectorStore
+from benchsuite.retrieval.embed import TextEncoder, VectorStore
 from benchsuite_pytest.preflight import Prepared
+
+if TYPE_CHECKING:
+    from benchsuite.retrieval.embed import Vectors
 
 HISTORIES_KEPT = 8
 SMALL_HISTORY = 64 * 1024  # bytes; read on the loop

@@ -24,15 +24,15 @@ import pytest
 from aiohttp import web
 from PIL import Image, ImageDraw
 
-CASES = '''
+CASES = """
 import pytest
 pytestmark = pytest.mark.memlens
 
 @pytest.mark.experiment(retrieval=["recency"], delivery=["noimg", "pixels"])
 def test_delivery(outcome):
     assert outcome.answered
-'''
-CONFTEST = '''
+"""
+CONFTEST = """
 import os
 from pathlib import Path
 
@@ -41,7 +41,7 @@ pytest_plugins = ["benchsuite_pytest", "benchsuite_pytest.fixtures"]
 def pytest_configure(config):
     name = getattr(config, "workerinput", {}).get("workerid", "controller")
     (Path(__file__).parent / f"{name}.pid").write_text(str(os.getpid()))
-'''
+"""
 MARK = "BENCH_TEST_PROCESSES"
 LEFT_S = 4.0  # nothing of a run is left after 2 s, 4 on a busy machine; what nobody ends stays for 5 or more
 PATIENCE_S = 90.0
@@ -86,10 +86,13 @@ class Endpoint:
         else:
             await asyncio.sleep(0.001)
         self.in_flight[ask] -= 1
-        return web.json_response({
-            "model": "scripted-1", "usage": {"prompt_tokens": 10, "completion_tokens": 2},
-            "choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": f"value{number}"}}],
-        })
+        return web.json_response(
+            {
+                "model": "scripted-1",
+                "usage": {"prompt_tokens": 10, "completion_tokens": 2},
+                "choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": f"value{number}"}}],
+            }
+        )
 
     async def serve(self) -> web.AppRunner:
         app = web.Application(client_max_size=64 * 2**20)
@@ -163,26 +166,50 @@ class Site:
                 picture = Image.new("RGB", size, (number, 255 - number, 128))
                 ImageDraw.Draw(picture).text((8, 8), f"Total {number}.50")
                 picture.save(folder / "release_images" / f"{number}.png")
-            items.append({
-                "question_id": f"q_{number}", "question_type": "information_extraction",
-                "question": f"What is fact {number}?", "answer": f"value{number}",
-                "question_date": "2024/05/31 (Fri) 07:58", "haystack_dates": ["2024/05/06 (Mon) 17:17"],
-                "haystack_session_ids": [f"s_{number}"], "answer_session_ids": [f"s_{number}"],
-                "haystack_sessions": [[turn, {"role": "assistant", "content": "Thanks."}]],
-            })
+            items.append(
+                {
+                    "question_id": f"q_{number}",
+                    "question_type": "information_extraction",
+                    "question": f"What is fact {number}?",
+                    "answer": f"value{number}",
+                    "question_date": "2024/05/31 (Fri) 07:58",
+                    "haystack_dates": ["2024/05/06 (Mon) 17:17"],
+                    "haystack_session_ids": [f"s_{number}"],
+                    "answer_session_ids": [f"s_{number}"],
+                    "haystack_sessions": [[turn, {"role": "assistant", "content": "Thanks."}]],
+                }
+            )
         (folder / "dataset_32k.json").write_text(json.dumps(items))
 
     def start(self, *args: str, workers: int = 0) -> Running:
         """pytest with the corpus and the scripted endpoint, unless ``args`` name another model."""
-        command = [sys.executable, "-m", "pytest", "cases", "-p", "no:cacheprovider", "-n", str(workers),
-                   "--bench-corpus", "memlens=corpus/dataset_32k.json", *args]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "cases",
+            "-p",
+            "no:cacheprovider",
+            "-n",
+            str(workers),
+            "--bench-corpus",
+            "memlens=corpus/dataset_32k.json",
+            *args,
+        ]
         if "--bench-model" not in args:
             command += ["--bench-model", self.endpoint.model]
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "BENCH_"))}
         output = self.folder / f"output{len(self.started)}"
         with output.open("wb") as file:
-            process = subprocess.Popen(command, cwd=self.folder, env={**environment, MARK: self.mark}, stdout=file,
-                                       stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True)
+            process = subprocess.Popen(
+                command,
+                cwd=self.folder,
+                env={**environment, MARK: self.mark},
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
         self.started.append(Running(process, output))
         return self.started[-1]
 
@@ -236,8 +263,9 @@ class Site:
         rows = [json.loads(line) for line in (self.runs[run] / "outcomes.jsonl").read_text().splitlines()]
         assert len({row["cell"] for row in rows}) == len(rows), "a cell stands twice"
         return {
-            (int(row["question"].removeprefix("q_")), row["arm.delivery"]):
-                {name: value for name, value in row.items() if name != "run"}
+            (int(row["question"].removeprefix("q_")), row["arm.delivery"]): {
+                name: value for name, value in row.items() if name != "run"
+            }
             for row in rows
         }
 

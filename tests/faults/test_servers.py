@@ -13,7 +13,7 @@ QUESTIONS, CELLS, BUDGET, ANSWERED = 8, 16, 4, 5
 SLOTS = min(BUDGET, os.cpu_count() or 1)  # a launched reader gets one request a processor
 
 # a server of the launch contract that holds its answers after the first ones until there is a file `go`
-SERVER = '''
+SERVER = """
 import json, os, sys, threading, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -55,8 +55,8 @@ server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 (folder / "server.pid").write_text(str(os.getpid()))
 print(json.dumps({"ready": True, "port": server.server_address[1], "nonce": nonce}), flush=True)
 server.serve_forever()
-'''
-LAUNCH = '''
+"""
+LAUNCH = """
 import sys
 from benchsuite.models.launch import launch
 
@@ -66,7 +66,7 @@ def pytest_bench_launch_model(config, spec):
         log.write("x")
     return launch(spec.family, [sys.executable, str(here / "server.py"), str(here), "n1", "ANSWERED"],
                   here / "server.log", "n1", 30.0)
-'''
+"""
 
 
 def length(path: Path) -> int:
