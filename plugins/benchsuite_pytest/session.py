@@ -9,7 +9,7 @@ import platform
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from benchsuite.files import write_atomic
 from benchsuite.models.cache import open_cache
 from benchsuite.models.launch import LaunchedServer, launch_server
 from benchsuite.models.spec import ModelSpec, embedded_spec, endpoint_limits
+from benchsuite.models.wire import sha256_json
 from benchsuite.outcome import Outcome
 from benchsuite.plan import Cell
 from benchsuite.registry import Registry, component_parameters
@@ -164,6 +165,10 @@ class BenchSession:
         corpora = {
             c.digest: {"suite": c.suite, "name": c.name, "bundled": c.bundled} for c in prepared.corpora.values()
         }
+        models = {
+            name: {"model": spec.model, "family": spec.family, "params": dict(spec.params)}
+            for name, spec in prepared.models.items()
+        }
         packages = ("benchsuite", "pytest", "pytest-xdist", "torch", "transformers", "rapidocr", "numpy", "scipy")
         return {
             "argv": list(self.config.invocation_params.args),
@@ -171,13 +176,12 @@ class BenchSession:
             "corpora": corpora,
             "digests": {
                 "corpora": sorted(corpora),
-                "protocols": {suite: protocol.label for suite, protocol in prepared.protocols.items()},
+                "protocols": {suite: sha256_json(asdict(each)) for suite, each in prepared.protocols.items()},
                 "scorers": {suite: scorer.version for suite, scorer in self.registry.scorers.items()},
+                "models": sha256_json(models),
             },
-            "models": {
-                name: {"model": spec.model, "family": spec.family, "params": dict(spec.params)}
-                for name, spec in prepared.models.items()
-            },
+            "protocols": {suite: each.label for suite, each in prepared.protocols.items()},
+            "models": models,
             "embedded_models": [name for name, spec in prepared.models.items() if spec.launch == "embedded"],
             "components": component_parameters(self.registry, list(self.registry.retrievals)),
             "seeds": {"questions": "sha256 of question text, date and history content"},
