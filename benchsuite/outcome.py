@@ -8,6 +8,7 @@ import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import Enum
+from typing import Any
 
 from benchsuite.errors import BenchError
 from benchsuite.models.reply import clean_text as clean_text
@@ -34,15 +35,18 @@ _GROUPS = ("arm", "scores")
 _AS_IS = frozenset((type(None), bool, int))
 
 
-def plain(value: object, name: str) -> object:
+def plain(value: Any, name: str) -> Any:
     """The value as exact builtins that JSON holds: text cleaned, floats finite, enums and numpy scalars unwrapped.
 
     Raises BenchError naming the field for anything else (a Path, a Decimal, NaN).
     """
-    if type(value) in _AS_IS:  # most fields: not worth the tests below
+    kind = type(value)
+    if kind in _AS_IS or (kind is str and value.isascii()):  # most fields: not worth the tests below
         return value
-    if type(value) is str:
-        return clean_text(value)
+    if kind is dict or isinstance(value, Mapping):
+        return {clean_text(str(key)): plain(inner, f"{name}.{key}") for key, inner in value.items()}
+    if kind is list or kind is tuple:
+        return [plain(inner, name) for inner in value]
     if isinstance(value, Enum):
         value = value.value
     if type(value).__module__ == "numpy" and hasattr(value, "item"):
@@ -57,10 +61,6 @@ def plain(value: object, name: str) -> object:
         if not math.isfinite(value):
             raise BenchError(f"outcome: {name}: {value} is not a finite number")
         return float(value)
-    if isinstance(value, Mapping):
-        return {clean_text(str(key)): plain(inner, f"{name}.{key}") for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(inner, name) for inner in value]
     raise BenchError(f"outcome: {name}: a {type(value).__name__} cannot stand in a row")
 
 

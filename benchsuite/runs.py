@@ -119,7 +119,7 @@ class RunStore:
 
     @classmethod
     def _continue(cls, folder: Path, identity: Mapping[str, str]) -> RunStore | None:
-        if not _same_unfinished(folder, identity):
+        if not (folder / _LOCK).exists() or not _same_unfinished(folder, identity):
             return None
         lock = _try_lock(folder)
         if lock is None:
@@ -194,6 +194,7 @@ class RunStore:
         )
         self._write_info()
         self.close()
+        (self.path / _LOCK).unlink(missing_ok=True)  # a run without it is finished: no need to read its plan
 
     def close(self) -> None:
         """Release the folder without finishing: the same plan continues it later."""

@@ -32,6 +32,9 @@ _TABLES = (
     " reply TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE parts(sha256 TEXT PRIMARY KEY, bytes BLOB NOT NULL)",
 )
+_PUT_PARTS = "INSERT OR IGNORE INTO parts VALUES(?,?)"
+_NONE: Mapping[str, bytes] = {}
+_PARTS_HELD = 1000
 _REPLY_FIELDS = tuple(Reply.__dataclass_fields__)
 
 
@@ -89,11 +92,14 @@ class AnswerStore:
         except (ValueError, TypeError, KeyError) as error:
             raise BenchError(f"{self.file}: answer {key} cannot be read: {_words(error)}") from None
 
-    def put(self, key: str, family: str, model: str, reply: Reply, *, anew: bool = False) -> None:
-        """Store and commit. An answer that is there already stays, unless it is asked ``anew``."""
+    def put(
+        self, key: str, family: str, model: str, reply: Reply, *, anew: bool = False, parts: Mapping[str, bytes] = _NONE
+    ) -> None:
+        """Store an answer, and parts beside it, in one commit. An answer that is there stays, unless asked ``anew``."""
         text = json.dumps({name: getattr(reply, name) for name in _REPLY_FIELDS}, allow_nan=False)
         verb = "REPLACE" if anew else "IGNORE"
-        self._write(f"INSERT OR {verb} INTO answers VALUES(?,?,?,?,?)", [(key, family, model, time.time(), text)])
+        answer = (f"INSERT OR {verb} INTO answers VALUES(?,?,?,?,?)", [(key, family, model, time.time(), text)])
+        self._write(answer, (_PUT_PARTS, list(parts.items())))
 
     def part(self, sha256: str) -> bytes | None:
         row = self._read("SELECT bytes FROM parts WHERE sha256=?", sha256)
@@ -101,7 +107,7 @@ class AnswerStore:
 
     def put_parts(self, parts: Mapping[str, bytes]) -> None:
         """Store the bytes of message parts by their sha256, in one commit."""
-        self._write("INSERT OR IGNORE INTO parts VALUES(?,?)", list(parts.items()))
+        self._write((_PUT_PARTS, list(parts.items())))
 
     def close(self) -> None:
         self._db.close()
@@ -150,11 +156,12 @@ class AnswerStore:
             raise BenchError(f"{self.file}: cannot be read: {_words(error)}") from None
         return row
 
-    def _write(self, sql: str, rows: list[tuple[Any, ...]]) -> None:
+    def _write(self, *statements: tuple[str, list[tuple[Any, ...]]]) -> None:
         try:
             self._db.execute("BEGIN IMMEDIATE")
             try:
-                self._db.executemany(sql, rows)
+                for sql, rows in statements:
+                    self._db.executemany(sql, rows)
                 self._db.execute("COMMIT")
             except BaseException:
                 self._db.execute("ROLLBACK")
@@ -176,6 +183,7 @@ class AnswerCache:
         self._store, self._mode = store, mode
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._known_parts: set[str] = set()
+        self._held_parts: dict[str, bytes] = {}
         self._lost: BenchError | None = None
         self._closed = False
         self._thread = threading.Thread(target=self._work, name="benchsuite-cache", daemon=True)
@@ -190,20 +198,32 @@ class AnswerCache:
     async def put(self, key: str, family: str, model: str, reply: Reply) -> None:
         """Returns when the answer is committed; it is queued at once, so a cancelled wait loses nothing."""
         if self._mode != "readonly":
-            anew = self._mode == "refresh"
-            await self._do(lambda: self._store.put(key, family, model, reply, anew=anew))
+            anew, parts = self._mode == "refresh", self._take_parts()
+            await self._do(lambda: self._store.put(key, family, model, reply, anew=anew, parts=parts))
 
     def put_parts(self, parts: Mapping[str, bytes]) -> None:
-        """Queue parts for storing, without waiting; ``close`` tells if that failed."""
+        """Have parts stored with the next answer, without waiting; ``close`` stores the rest and tells of faults."""
         new = {sha: data for sha, data in parts.items() if sha not in self._known_parts}
         if new and self._mode != "readonly":
             self._known_parts.update(new)
-            self._jobs.put(_Job(lambda: self._store.put_parts(new)))
+            self._held_parts.update(new)
+            if len(self._held_parts) >= _PARTS_HELD:
+                self._queue_parts()
+
+    def _take_parts(self) -> dict[str, bytes]:
+        parts, self._held_parts = self._held_parts, {}
+        return parts
+
+    def _queue_parts(self) -> None:
+        parts = self._take_parts()
+        if parts:
+            self._jobs.put(_Job(lambda: self._store.put_parts(parts)))
 
     def close(self) -> None:
         """Work off the queue and close the file; blocks. Raises BenchError if parts could not be stored."""
         if not self._closed:
             self._closed = True
+            self._queue_parts()
             self._jobs.put(None)
         self._thread.join()
         if self._lost is not None:

@@ -58,27 +58,30 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A role and its parts. ``digest`` covers the wire form alone: kinds and item ids are not in it."""
+    """A role and its parts. ``blocks`` is the content as sent: neighbouring text joined as it stands, images in
+    place. ``digest`` covers role and blocks alone: kinds and item ids are not in it."""
 
     role: str
     parts: tuple[Part, ...]
+    blocks: tuple[str | WireImage, ...] = field(init=False)
     digest: str = field(init=False)
 
     def __post_init__(self) -> None:
-        blocks = [["image", b.mime, b.sha256] if isinstance(b, WireImage) else ["text", b] for b in self.blocks()]
-        object.__setattr__(self, "digest", sha256_json([self.role, blocks]))
-
-    def blocks(self) -> list[str | WireImage]:
-        """The content as sent: neighbouring text joined as it stands, images in place."""
-        out: list[str | WireImage] = []
+        blocks: list[str | WireImage] = []
+        texts: list[str] = []
         for part in self.parts:
-            if part.image is not None:
-                out.append(part.image)
-            elif out and isinstance(out[-1], str):
-                out[-1] += part.text
-            elif part.text:
-                out.append(part.text)
-        return out
+            if part.image is None:
+                texts.append(part.text)
+                continue
+            if text := "".join(texts):
+                blocks.append(text)
+            texts = []
+            blocks.append(part.image)
+        if text := "".join(texts):
+            blocks.append(text)
+        object.__setattr__(self, "blocks", tuple(blocks))
+        content = [["image", b.mime, b.sha256] if isinstance(b, WireImage) else ["text", b] for b in blocks]
+        object.__setattr__(self, "digest", sha256_json([self.role, content]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,7 @@ class Request:
 
     @property
     def images(self) -> list[WireImage]:
-        return [part.image for message in self.messages for part in message.parts if part.image is not None]
+        return [block for message in self.messages for block in message.blocks if isinstance(block, WireImage)]
 
     def body(self, image_url: Callable[[WireImage], str]) -> dict[str, Any]:
         """The JSON body of ``/chat/completions``; ``image_url`` gives the data URI of an image.
@@ -101,7 +104,7 @@ class Request:
         """
         messages: list[dict[str, Any]] = []
         for message in self.messages:
-            blocks = message.blocks()
+            blocks = message.blocks
             if any(isinstance(b, WireImage) for b in blocks):
                 content: Any = [
                     {"type": "text", "text": b}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import CancelledError, Future
 from typing import Any, Protocol, TypeVar
@@ -36,6 +37,7 @@ class Engine:
         self._cells = list(dict.fromkeys(cells))
         self._width = max(1, width)
         self._futures: dict[str, Future[Outcome]] = {cell.id: Future() for cell in self._cells}
+        self._left = Counter(cell.id for cell in cells)  # tests that will ask for it
         self._given: set[str] = set()
         self._loop = asyncio.new_event_loop()
         self._opened: Future[None] = Future()
@@ -46,12 +48,19 @@ class Engine:
         self._thread.start()
 
     def get(self, cell: Cell) -> Outcome:
-        """Wait for one cell. One that is not planned here, or whose error was given out before, is asked now."""
+        """Wait for one cell. One that is not planned here, or whose error was given out before, is asked now.
+
+        An outcome that no planned test asks for any more is let go: its row is written.
+        """
         future = self._futures.get(cell.id)
         if future is None or (cell.id in self._given and self._failed(future)):
             future = self._futures[cell.id] = self.submit(self._run(cell))
         self._given.add(cell.id)
-        return future.result()
+        outcome = future.result()
+        self._left[cell.id] -= 1
+        if self._left[cell.id] <= 0:
+            self._futures.pop(cell.id, None)
+        return outcome
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Run a coroutine on the loop."""

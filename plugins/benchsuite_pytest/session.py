@@ -215,7 +215,6 @@ class BenchSession:
                 self.open_run(Planned.of(session.items))
             self.end_with_controller()
             place = self._place()
-            gc.collect()
             gc.freeze()  # items and cells live as long as the session: do not walk them for every answer
 
             def make_lane() -> BenchLane:
