@@ -6,12 +6,13 @@ import asyncio
 import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
 from benchsuite.errors import BenchError
 from benchsuite.outcome import Outcome
 from benchsuite.plan import Cell
+from benchsuite_pytest.core_share import SharedCore
 
 T = TypeVar("T")
 
@@ -31,11 +32,14 @@ class Engine:
     lands on that cell's future alone; a dead loop fails every open future at once.
     """
 
-    def __init__(self, lane: Callable[[], Lane], cells: Sequence[Cell], width: int) -> None:
+    def __init__(
+        self, lane: Callable[[], Lane], cells: Sequence[Cell], width: int, core: SharedCore | None = None
+    ) -> None:
         self._make_lane = lane
         self._lane: Lane | None = None
         self._cells = list(dict.fromkeys(cells))
         self._width = max(1, width)
+        self._core = core
         self._futures: dict[str, Future[Outcome]] = {cell.id: Future() for cell in self._cells}
         self._left = Counter(cell.id for cell in cells)  # tests that will ask for it
         self._given: set[str] = set()
@@ -91,6 +95,10 @@ class Engine:
 
     def _main(self) -> None:
         asyncio.set_event_loop(self._loop)
+        if self._core is not None:
+            self._core.join()
+            # image work leaves the interpreter alone and should have the other cores
+            self._loop.set_default_executor(ThreadPoolExecutor(initializer=self._core.leave))
         reason: BaseException = BenchError("the engine has stopped")
         try:
             self._loop.run_until_complete(self._drive())

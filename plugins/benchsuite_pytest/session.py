@@ -29,6 +29,7 @@ from benchsuite.registry import Registry, component_parameters
 from benchsuite.runs import RunStore
 from benchsuite_pytest.broker import Broker, BrokerClient
 from benchsuite_pytest.cells import Experiment
+from benchsuite_pytest.core_share import SharedCore
 from benchsuite_pytest.ending import end_with_controller, exit_on_sigterm
 from benchsuite_pytest.engine import Engine
 from benchsuite_pytest.lane import BenchLane, Place
@@ -66,6 +67,7 @@ class BenchSession:
         self._words: dict[str, str] = {}
         self._prepared: Prepared | None = None
         self._engine: Engine | None = None
+        self._core: SharedCore | None = None
         self._restore_sigterm: Callable[[], None] = lambda: None
         self._watched = False
 
@@ -224,7 +226,11 @@ class BenchSession:
                 return BenchLane(self.prepared, place, client, client)
 
             width = self.settings.concurrency + 4  # a few episodes get ready while all slots are taken
-            self._engine = Engine(make_lane, cells, width)
+            if self.workerinput is None:
+                self._core = SharedCore()
+            self._engine = Engine(make_lane, cells, width, self._core)
+            if self._core is not None:
+                self._core.join()
         return self._engine
 
     def _place(self) -> Place:
@@ -287,6 +293,8 @@ class BenchSession:
     def stop_engine(self) -> None:
         if self._engine is not None:
             self._engine.close()
+        if self._core is not None:
+            self._core.leave()
 
     # --- the end ---
 
