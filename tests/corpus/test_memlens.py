@@ -12,7 +12,7 @@ import pytest
 from PIL import Image as PillowImage
 
 from benchsuite.corpus.images import ImageIndex
-from benchsuite.corpus.memlens import MINI_FOLDER, MemLensSource, memlens_source
+from benchsuite.corpus.memlens import MemLensSource, memlens_source
 from benchsuite.corpus.store import Record
 from benchsuite.errors import ConfigError, DataError
 
@@ -323,7 +323,6 @@ def test_the_tiny_corpus_loads_whole(name: str) -> None:
     assert [question.id for question in by_id.values() if not question.answerable] == ["0x5000001"]
 
 
-@pytest.mark.skipif(not (MINI_FOLDER / "labels.json").is_file(), reason="the bundled corpus is not generated")
 def test_the_bundled_corpus() -> None:
     source = memlens_source("memlens-mini")
     assert (source.name, source.split, source.bundled) == ("memlens-mini", "eval", True)
