@@ -11,6 +11,7 @@ import inspect
 import pkgutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -55,11 +56,15 @@ class Services(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CorpusLoader:
-    """How a suite's corpus is found: ``source(spec)`` takes a bundled name or a path, either with ``#split``."""
+    """How a suite's corpus is found: ``source(spec)`` takes a bundled name or a path, either with ``#split``.
+
+    ``protocol`` is the TOML file with the suite's wording; None for a suite whose wording is bundled.
+    """
 
     suite: str
     source: Callable[[str], Source]
     default: str
+    protocol: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +113,9 @@ class Registry:
     transports: dict[str, Callable[[], Transport]] = field(default_factory=dict)
     suite_axes: dict[str, SuiteAxis] = field(default_factory=dict)
 
-    def corpus(self, suite: str, source: Callable[[str], Source], default: str) -> None:
+    def corpus(self, suite: str, source: Callable[[str], Source], default: str, protocol: Path | None = None) -> None:
         """A suite: its name is also its marker. ``default`` is the corpus used when none is named."""
-        _add(self.corpora, suite, CorpusLoader(suite, source, default), "corpus")
+        _add(self.corpora, suite, CorpusLoader(suite, source, default, protocol), "corpus")
 
     def scorer(self, suite: str, version: str, score: Callable[[Question, str, str], Score]) -> None:
         """How the suite's answers become outcomes."""

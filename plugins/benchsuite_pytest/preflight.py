@@ -73,6 +73,8 @@ def prepare_controller(settings: Settings, registry: Registry, suites: Sequence[
             problems.append(f"--bench-corpus: no suite {suite!r}; suites: {', '.join(registry.corpora)}")
     folders: dict[str, Path] = {}
     for suite in suites:
+        if suite not in registry.scorers:
+            problems.append(f"suite {suite!r} has no scorer: registry.scorer({suite!r}, version, score)")
         with noted():
             loader = registry.corpora[suite]
             source = loader.source(settings.corpora.get(suite, loader.default))
@@ -148,7 +150,10 @@ def session_protocols(settings: Settings, registry: Registry) -> dict[str, Proto
     given = load_protocol(settings.protocol) if settings.protocol else None
     if given is not None and given.name not in registry.corpora:
         raise ConfigError(f"{settings.protocol}: name: no suite {given.name!r}; suites: {', '.join(registry.corpora)}")
-    return {
-        suite: given if given is not None and given.name == suite else bundled_protocol(suite)
-        for suite in registry.corpora
-    }
+    protocols: dict[str, Protocol] = {}
+    for suite, loader in registry.corpora.items():
+        if given is not None and given.name == suite:
+            protocols[suite] = given
+        else:
+            protocols[suite] = load_protocol(loader.protocol) if loader.protocol else bundled_protocol(suite)
+    return protocols

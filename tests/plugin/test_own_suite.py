@@ -1,0 +1,75 @@
+"""A suite of one's own: corpus, wording, scorer and marker from a conftest, nothing from the core."""
+
+from __future__ import annotations
+
+import pytest
+
+CONFTEST = """
+from pathlib import Path
+from benchsuite.corpus.memlens import MemLensSource
+from benchsuite.scoring.answers import Score
+
+pytest_plugins = ["benchsuite_pytest", "benchsuite_pytest.fixtures"]
+HERE = Path(__file__).parent
+
+
+class Source(MemLensSource):
+    suite = "mine"
+
+
+def pytest_bench_register(registry):
+    registry.corpus("mine", lambda spec: Source(Path(spec)), default="corpus", protocol=HERE / "mine.toml")
+    if SCORER:
+        registry.scorer("mine", "length/1", lambda question, answer, refusal: Score(
+            "right" if len(answer) == len(question.gold) else "wrong",
+            float(len(answer) == len(question.gold)), False, "length", "length/1", answer))
+"""
+CASES = """
+import pytest
+pytestmark = pytest.mark.mine
+
+@pytest.mark.experiment(retrieval=["recency"], delivery=["noimg"])
+def test_mine(outcome):
+    assert outcome.answered
+"""
+WORDING = """
+name = "mine"
+version = "7"
+refusal = "no idea"
+system = "Say it, or {refusal}."
+head = "Look:\\n"
+empty = "Nothing.\\n"
+role = "{rank}/{role}\\n"
+question = "On {date}: {question}\\n"
+"""
+
+
+@pytest.fixture
+def own(project):
+    project.corpus(3)
+    (project.pytester.path / "mine.toml").write_text(WORDING)
+    (project.pytester.path / "cases" / "test_delivery.py").write_text(CASES)
+    return project
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_suite_brings_its_corpus_wording_and_scoring(own, endpoint, workers):
+    own.pytester.makeconftest(CONFTEST.replace("SCORER", "True"))
+    endpoint.script = lambda body: "eulavX"
+    assert own.run("-m", "mine", "--bench-corpus", "mine=corpus", workers=workers).ret == 0
+    rows = own.rows()
+    assert len(rows) == 3
+    assert {row["suite"] for row in rows.values()} == {"mine"}
+    assert {(row["word"], row["scorer"], row["protocol"]) for row in rows.values()} == {("right", "length/1", "mine/7")}
+    system, user = endpoint.bodies[0]["messages"]
+    assert system["content"] == "Say it, or no idea."
+    assert user["content"].startswith("Look:\n1/assistant\nFine.\n2/user\nSomething else")
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_suite_without_a_scorer_is_refused_before_the_run(own, endpoint, workers):
+    own.pytester.makeconftest(CONFTEST.replace("SCORER", "False"))
+    result = own.run("--bench-corpus", "mine=corpus", workers=workers)
+    assert result.ret == 4
+    assert result.errlines == ["benchsuite: suite 'mine' has no scorer: registry.scorer('mine', version, score)"]
+    assert not endpoint.bodies
