@@ -10,12 +10,14 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 SCHEMA = 1
 PART_KINDS = ("head", "instruction", "note", "tag", "date", "role", "text", "image", "question", "tail")
 
 
+@lru_cache(maxsize=2048)  # a history's texts and the protocol's come back in every arm
 def sha256_text(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
