@@ -18,13 +18,11 @@ from benchsuite.delivery.spec import Delivery, parse_delivery
 from benchsuite.errors import BenchError, ConfigError, DataError, EndpointError
 from benchsuite.models.ask import Answered, Asker
 from benchsuite.models.spec import ModelSpec
-from benchsuite.models.wire import Request, WireImage, sha256_json, skeleton
-from benchsuite.outcome import Outcome, clean_text
+from benchsuite.models.wire import Request, WireImage, skeleton
+from benchsuite.outcome import Outcome
 from benchsuite.plan import Arm
 from benchsuite.registry import Component, Ranking, Registry, Scorer, Services
 from benchsuite.scoring.judge import JUDGE, judge_messages, parse_verdict
-
-ITEMS_LISTED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,39 +76,28 @@ async def run_episode(stimulus: Stimulus, arm: Arm, bench: Workbench) -> Outcome
     calls: list[Answered] = []
     try:
         await _answer_and_score(stimulus, arm, bench, row, calls)
-    except BenchError as error:
-        row.update(
-            status="error",
-            word="error",
-            answer=None,
-            score=None,
-            refused=None,
-            scores={},
-            error_kind=_kind(error),
-            error_message=clean_text(str(error)),
-        )
-    except Exception as error:  # a fault of a component: this cell's error, with its type named
-        row.update(
-            status="error",
-            word="error",
-            answer=None,
-            score=None,
-            refused=None,
-            scores={},
-            error_kind="internal",
-            error_message=clean_text(f"{type(error).__name__}: {error}"),
-        )
-    row["n_calls"] = len(calls)
-    row["requests"] = [call.key for call in calls]
-    row["run"] = {
-        **bench.run,
-        "cached": bool(calls) and all(call.cached for call in calls),
-        "latency_s": round(sum(call.reply.latency_s for call in calls), 4),
-        "attempts": sum(call.attempts for call in calls),
-        "cached_tokens": _total([call.reply.cached_tokens for call in calls]),
-        "t": round(time.time(), 3),
+        return Outcome(**row, **_account(calls, bench))
+    except Exception as error:  # a call without an answer, or a fault of a component: this cell's error, no score
+        row.update(status="error", word="error", answer=None, score=None, refused=None, scores={})
+        row.update(metric="", scorer=stimulus.scorer.version)  # what a faulty scorer left may not fit a row either
+        row.update(error_kind=_kind(error), error_message=_message(error))
+        return Outcome(**row, **_account(calls, bench))
+
+
+def _account(calls: Sequence[Answered], bench: Workbench) -> dict[str, Any]:
+    """What an outcome says of its calls."""
+    return {
+        "n_calls": len(calls),
+        "requests": [call.key for call in calls],
+        "run": {
+            **bench.run,
+            "cached": bool(calls) and all(call.cached for call in calls),
+            "latency_s": round(sum(call.reply.latency_s for call in calls), 4),
+            "attempts": sum(call.attempts for call in calls),
+            "cached_tokens": _total([call.reply.cached_tokens for call in calls]),
+            "t": round(time.time(), 3),
+        },
     }
-    return Outcome(**row)
 
 
 async def _answer_and_score(
@@ -121,9 +108,8 @@ async def _answer_and_score(
     spec = bench.model(arm.text("model"))
     items = await retrieve(stimulus, arm, delivery, bench)
     gold = set(question.evidence.turn_ids)
-    ids = [item.id for item in items]
     row.update(
-        items=ids if len(ids) <= ITEMS_LISTED else [sha256_json(ids)],
+        items=[item.id for item in items],
         n_items=len(items),
         n_missing=missing_images(items, delivery),
         n_gold_delivered=len(gold.intersection(turn for item in items for turn in item.turn_ids)),
@@ -139,15 +125,15 @@ async def _answer_and_score(
     row.update(
         usage_prompt=reply.prompt_tokens,
         usage_completion=reply.completion_tokens,
-        model_served=clean_text(reply.model_served),
-        fingerprint=clean_text(reply.fingerprint),
-        finish=clean_text(reply.finish),
+        model_served=reply.model_served,
+        fingerprint=reply.fingerprint,
+        finish=reply.finish,
     )
     score = stimulus.scorer.score(question, reply.text, protocol.refusal)
     row.update(
         status="unparsed" if score.word == "unparsed" else "scored",
         word=score.word,
-        answer=clean_text(score.answer),
+        answer=score.answer,
         refused=score.refused,
         metric=score.metric,
         score=score.score,
@@ -177,12 +163,16 @@ async def retrieve(stimulus: Stimulus, arm: Arm, delivery: Delivery, bench: Work
 
 
 def order_items(items: Sequence[Item], ranking: Ranking, order: str, name: str) -> list[Item]:
-    """Raises ConfigError when a retriever names an item twice or one that the history has not."""
+    """Raises ConfigError for an item named twice, one that the history has not, or a score that is no number."""
     position = {item.id: i for i, item in enumerate(items)}
     scores = dict(ranking)
-    strange = [item_id for item_id in scores if item_id not in position]
-    if strange or len(scores) != len(ranking):
-        raise ConfigError(f"retrieval {name!r} returned {strange[0] if strange else 'an item twice'!r}")
+    if len(scores) != len(ranking):
+        raise ConfigError(f"retrieval {name!r} returned an item twice")
+    for item_id, score in scores.items():
+        if item_id not in position:
+            raise ConfigError(f"retrieval {name!r} returned {item_id!r}, which is no item of the history")
+        if not math.isfinite(score):
+            raise ConfigError(f"retrieval {name!r} gave item {item_id!r} the score {score}")
     if order == "conv":
         chosen = sorted(scores, key=lambda item_id: position[item_id])
     else:
@@ -242,7 +232,7 @@ def _opening_row(stimulus: Stimulus, arm: Arm, bench: Workbench) -> dict[str, An
         "status": "error",
         "word": "error",
         "answer": None,
-        "gold": clean_text(question.gold),
+        "gold": question.gold,
         "refused": None,
         "metric": "",
         "score": None,
@@ -257,8 +247,6 @@ def _opening_row(stimulus: Stimulus, arm: Arm, bench: Workbench) -> dict[str, An
         "n_gold": len(question.evidence.turn_ids),
         "n_gold_delivered": 0,
         "sees_gold": bool(component and component.oracle),
-        "n_calls": 0,
-        "requests": [],
         "usage_prompt": None,
         "usage_completion": None,
         "image_tokens": None,
@@ -273,10 +261,16 @@ def _opening_row(stimulus: Stimulus, arm: Arm, bench: Workbench) -> dict[str, An
     }
 
 
-def _kind(error: BenchError) -> str:
+def _kind(error: Exception) -> str:
     if isinstance(error, EndpointError):
         return error.kind
-    return "data" if isinstance(error, DataError) else "config"
+    if isinstance(error, DataError):
+        return "data"
+    return "config" if isinstance(error, BenchError) else "internal"
+
+
+def _message(error: Exception) -> str:
+    return str(error) if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"
 
 
 def _total(counts: Sequence[int | None]) -> int | None:

@@ -153,8 +153,8 @@ class Outcome:
         if row.get("schema") != SCHEMA:
             raise BenchError(f"outcome {row.get('cell')}: schema {row.get('schema')}, this version reads {SCHEMA}")
         names = {_DOTTED.get(each.name, each.name): each.name for each in fields(cls) if each.name not in _GROUPS}
-        values: dict[str, object] = {}
-        groups: dict[str, dict[str, object]] = {name: {} for name in _GROUPS}
+        values: dict[str, Any] = {}
+        groups: dict[str, Any] = {name: {} for name in _GROUPS}
         for key, value in row.items():
             group, _, rest = key.partition(".")
             if group in groups and rest:
@@ -164,7 +164,7 @@ class Outcome:
             else:
                 raise BenchError(f"outcome {row.get('cell')}: {key}: unknown field")
         try:
-            return cls(**values, **groups)  # type: ignore[arg-type]  # checked by outcome_row where rows are read
+            return cls(**values, **groups)  # types are checked by outcome_row where rows are read
         except TypeError as error:
             raise BenchError(f"outcome {row.get('cell')}: {error}") from None
 

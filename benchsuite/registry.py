@@ -167,5 +167,6 @@ def discover(package: ModuleType, registry: Registry) -> None:
             register(registry)
 
 
-def component_parameters(registry: Registry, names: Sequence[str]) -> Mapping[str, dict[str, Any]]:
-    return {name: registry.retrievals[name].parameters() for name in names if name in registry.retrievals}
+def component_parameters(registry: Registry) -> Mapping[str, dict[str, Any]]:
+    """The recorded parameters of every retrieval, for run.json."""
+    return {name: component.parameters() for name, component in registry.retrievals.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -28,8 +28,11 @@ class Delivery:
         return self.modality != "withheld"
 
 
-# token: what it sets. A token of an axis that a preset sets already replaces it.
-_TOKENS: Mapping[str, Mapping[str, str]] = {"noimg": {"modality": "withheld"}, "conv": {"order": "conv"}}
+# what a token changes; it replaces what the preset sets on the same axis
+_TOKENS: Mapping[str, Callable[[Delivery], Delivery]] = {
+    "noimg": lambda delivery: replace(delivery, modality="withheld"),
+    "conv": lambda delivery: replace(delivery, order="conv"),
+}
 _SIDE = re.compile(r"s([1-9]\d{1,4})")
 
 
@@ -50,7 +53,7 @@ def parse_delivery(text: str, presets: Mapping[str, Delivery]) -> Delivery:
         if side and delivery.codec != "stored":
             delivery = replace(delivery, side=int(side[1]))
         elif token in _TOKENS:
-            delivery = replace(delivery, **_TOKENS[token])  # type: ignore[arg-type]
+            delivery = _TOKENS[token](delivery)
         else:
             raise ConfigError(f"delivery {text!r} has no token {token!r}; known: {', '.join(_TOKENS)}, s<pixels>")
     return delivery

@@ -19,7 +19,7 @@ from typing import Protocol, TypeVar
 import aiohttp
 
 from benchsuite.errors import EndpointError
-from benchsuite.models.reply import BadReply, one_line, parse_reply, server_words
+from benchsuite.models.reply import ReplyError, one_line, parse_reply, server_words
 from benchsuite.models.spec import ModelSpec
 from benchsuite.models.wire import Reply, Request, WireImage
 
@@ -166,7 +166,7 @@ class HttpTransport:
         if status == 200:
             try:
                 return parse_reply(raw, time.perf_counter() - begun, attempt)
-            except BadReply as bad:
+            except ReplyError as bad:
                 return _Failure("body", str(bad), again=bad.again)
         if 300 <= status < 400:
             return _Failure("http", "a redirect, which is not followed", status, again=False)

@@ -15,7 +15,7 @@ WORDS_LIMIT = 300
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
-class BadReply(Exception):  # noqa: N818 - a reply, not an error of ours
+class ReplyError(Exception):
     """A body that holds no answer. ``again``: it looks cut off, so another try may help."""
 
     def __init__(self, problem: str, again: bool = False) -> None:
@@ -33,28 +33,28 @@ def clean_text(text: str) -> str:
 
 
 def parse_reply(raw: bytes, latency_s: float, attempts: int) -> Reply:
-    """The first choice of a ``/chat/completions`` body. Raises BadReply; never invents an answer.
+    """The first choice of a ``/chat/completions`` body. Raises ReplyError; never invents an answer.
 
     Empty content beside reasoning or tool calls is an empty text; reasoning itself is never the answer.
     """
     body = _load(raw)
     if not isinstance(body, dict):
-        raise BadReply(f"the reply is a JSON {_kind(body)}, not an object")
+        raise ReplyError(f"the reply is a JSON {_kind(body)}, not an object")
     choices = body.get("choices")
     if not isinstance(choices, list) or not choices:
         if body.get("error"):
-            raise BadReply(f"an error in a 200 reply: {one_line(_message(body))}")
-        raise BadReply(
+            raise ReplyError(f"an error in a 200 reply: {one_line(_message(body))}")
+        raise ReplyError(
             "the reply has no choices"
             if isinstance(choices, list) or choices is None
             else f"choices is a {_kind(choices)}, not an array"
         )
     choice = choices[0]
     if not isinstance(choice, dict):
-        raise BadReply(f"the choice is a {_kind(choice)}, not an object")
+        raise ReplyError(f"the choice is a {_kind(choice)}, not an object")
     message = choice.get("message")
     if not isinstance(message, dict):
-        raise BadReply(f"the choice's message is a {_kind(message)}, not an object")
+        raise ReplyError(f"the choice's message is a {_kind(message)}, not an object")
     calls = _tool_calls(message.get("tool_calls"))
     usage = body.get("usage")
     usage = usage if isinstance(usage, dict) else {}
@@ -96,13 +96,13 @@ def _load(raw: bytes) -> Any:
     try:
         return json.loads(text)
     except RecursionError:
-        raise BadReply("the reply is nested too deeply") from None
+        raise ReplyError("the reply is nested too deeply") from None
     except ValueError:
         pass
     if _is_html(text):
-        raise BadReply("the reply is an HTML page, not JSON")
+        raise ReplyError("the reply is an HTML page, not JSON")
     begun = text.lstrip()[:1] in ("", "{", "[")
-    raise BadReply("the reply is cut off JSON" if begun else "the reply is not JSON", again=begun)
+    raise ReplyError("the reply is cut off JSON" if begun else "the reply is not JSON", again=begun)
 
 
 def _is_html(text: str) -> bool:
@@ -116,24 +116,24 @@ def _content(message: Mapping[str, Any], has_calls: bool) -> str:
     if isinstance(content, list):  # some servers answer in typed parts
         texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
         if len(texts) != len(content) or not all(isinstance(text, str) for text in texts):
-            raise BadReply("content is an array with other parts than text")
+            raise ReplyError("content is an array with other parts than text")
         return clean_text("".join(text for text in texts if text))
     if content is not None:
-        raise BadReply(f"content is a {_kind(content)}, not a string")
+        raise ReplyError(f"content is a {_kind(content)}, not a string")
     refusal = message.get("refusal")
     if isinstance(refusal, str) and refusal:
         return clean_text(refusal)
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     if has_calls or reasoning:
         return ""
-    raise BadReply("content is null")
+    raise ReplyError("content is null")
 
 
 def _tool_calls(value: Any) -> tuple[Mapping[str, Any], ...]:
     if value is None:
         return ()
     if not isinstance(value, list) or not all(isinstance(call, dict) for call in value):
-        raise BadReply("tool_calls is not an array of objects")
+        raise ReplyError("tool_calls is not an array of objects")
     return tuple(_clean(call) for call in value)
 
 
@@ -145,7 +145,7 @@ def _clean(value: Any) -> Any:
     if isinstance(value, dict):
         return {clean_text(key): _clean(item) for key, item in value.items()}
     if isinstance(value, float) and not math.isfinite(value):
-        raise BadReply("tool_calls holds a number that is not finite")
+        raise ReplyError("tool_calls holds a number that is not finite")
     return value
 
 

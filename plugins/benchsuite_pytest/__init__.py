@@ -1,4 +1,4 @@
-"""The pytest plugin: every hook, nothing but delegation.
+"""The pytest plugin: its hooks, which only delegate. The controller's own stand in results.py and xdist_bridge.py.
 
 As an entry point it adds options, hooks and the `bench` fixture; `benchsuite_pytest.fixtures`, named by the
 root conftest of a project of cases, adds the rest.

@@ -45,7 +45,11 @@ class Results:
             rows = list(bench.store.rows().values())
             self._causes = Counter(str(row["error.message"]) for row in rows if row["status"] == "error")
             self._tables, self._problems = bench.tables(rows)
-            session.config.hook.pytest_bench_finish(config=session.config, outcomes=rows, run=bench.store.path)
+            try:
+                session.config.hook.pytest_bench_finish(config=session.config, outcomes=rows, run=bench.store.path)
+            except Exception as error:  # the tables and the run are whole: show them, and say what failed
+                self._problems.append(f"pytest_bench_finish: {type(error).__name__}: {error}")
+                session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         bench = self._session

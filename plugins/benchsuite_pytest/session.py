@@ -185,7 +185,7 @@ class BenchSession:
             "protocols": {suite: each.label for suite, each in prepared.protocols.items()},
             "models": models,
             "embedded_models": [name for name, spec in prepared.models.items() if spec.launch == "embedded"],
-            "components": component_parameters(self.registry, list(self.registry.retrievals)),
+            "components": component_parameters(self.registry),
             "seeds": {"questions": "sha256 of question text, date and history content"},
         }
 

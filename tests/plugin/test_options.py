@@ -228,7 +228,10 @@ def stored(project):
 
 def test_cache_modes(project, endpoint):
     project.corpus(2)
-    run = lambda *args: project.run(*NOIMG, *args)  # noqa: E731
+
+    def run(*args):
+        return project.run(*NOIMG, *args)
+
     assert run("--bench-cache", "off").ret == 0
     assert not (project.pytester.path / ".bench" / "cache" / "answers.sqlite").exists()
     assert run("--bench-limit", "1").ret == 0

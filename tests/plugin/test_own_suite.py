@@ -73,3 +73,28 @@ def test_a_suite_without_a_scorer_is_refused_before_the_run(own, endpoint, worke
     assert result.ret == 4
     assert result.errlines == ["benchsuite: suite 'mine' has no scorer: registry.scorer('mine', version, score)"]
     assert not endpoint.bodies
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_score_that_fits_no_row_is_that_cells_error(own, endpoint, workers):
+    own.pytester.makeconftest(
+        CONFTEST.replace("SCORER", "True").replace("float(len(answer) == len(question.gold))", "float('nan')")
+    )
+    endpoint.script = lambda body: "eulavX"
+    result = own.run("-m", "mine", "--bench-corpus", "mine=corpus", workers=workers)
+    assert result.ret == 1
+    rows = own.rows()
+    assert {(row["status"], row["score"], row["error.kind"]) for row in rows.values()} == {("error", None, "config")}
+    assert len(rows) == len(endpoint.bodies) == 3
+    result.stdout.fnmatch_lines(["benchsuite: outcome: score: nan is not a finite number (3 cells, not scored)"])
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_faulty_finish_hook_fails_the_run_and_loses_nothing(own, endpoint, workers):
+    own.pytester.makeconftest(
+        CONFTEST.replace("SCORER", "True") + "\n\ndef pytest_bench_finish(run):\n    raise ValueError('no disk')\n"
+    )
+    result = own.run("-m", "mine", "--bench-corpus", "mine=corpus", workers=workers)
+    assert result.ret == 1
+    assert len(own.rows()) == 3
+    result.stdout.fnmatch_lines(["benchsuite: pytest_bench_finish: ValueError: no disk", "outcomes: 3 right"])
