@@ -29,6 +29,7 @@ from benchsuite_reports.table import (
 )
 
 ID = "delivermem_t1"
+TITLE = "DeliverMem Table 1: delivery against retrieval"
 RETRIEVALS = {"oracle": "Gold messages (oracle)", "text": "Text channel (text)"}
 DELIVERIES = {"pixels": "Pixels delivered", "noimg": "Pixels withheld"}
 ARMS = tuple((retrieval, delivery) for retrieval in RETRIEVALS for delivery in DELIVERIES)
@@ -67,12 +68,12 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
     groups = _groups(rows)
     mine = [row for group in groups for row in group.rows()]
     if not mine:
-        return Table(ID, _title(), COLUMNS, ())
+        return Table(ID, TITLE, COLUMNS, ())
     digest = _only("corpora", mine, "corpus")
     corpus = facts.corpora.get(digest, CorpusFacts("unknown corpus", bundled=False))
     return Table(
         id=ID,
-        title=_title(),
+        title=TITLE,
         columns=COLUMNS,
         blocks=tuple(_block(group, facts) for group in groups),
         facts=(
@@ -92,10 +93,6 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
 
 
 TABLE = TableSpec(ID, build)
-
-
-def _title() -> str:
-    return "DeliverMem Table 1: delivery against retrieval"
 
 
 def _groups(rows: Iterable[Row]) -> list[_Group]:
