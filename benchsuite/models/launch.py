@@ -1,4 +1,4 @@
-"""Servers that a run starts for itself: the embedded reader, ``vllm serve``, or any command of that contract.
+"""Servers that a run starts for itself: the embedded reader, encoders, ``vllm serve``, or a command of that contract.
 
 A launched process holds a pipe from us as stdin and ends when it closes, so it cannot outlive the run. It is
 believed only when it answers with this run's nonce: on a port that was taken over, another server would not.
@@ -30,6 +30,7 @@ from benchsuite.models.spec import KEY_ENV, ModelSpec
 
 HOST = "127.0.0.1"
 EMBEDDED_READY_S = 120.0
+ENCODER_READY_S = 600.0
 VLLM_READY_S = 1800.0
 _STOP_S = 3.0
 _POLL_S = 0.05
@@ -171,6 +172,13 @@ def launch_embedded(spec: ModelSpec, log: Path) -> LaunchedServer:
     return launch(spec.family, command, log, nonce, EMBEDDED_READY_S)
 
 
+def launch_encoder(spec: ModelSpec, log: Path) -> LaunchedServer:
+    """Start the server of one encoder; ``spec.model`` is NAME:FOLDER."""
+    nonce = secrets.token_hex(8)
+    command = [sys.executable, "-m", "benchsuite.models.encoders.serve", "--encoder", spec.model]
+    return launch(spec.family, [*command, "--port", "0", "--nonce", nonce], log, nonce, ENCODER_READY_S)
+
+
 def launch_vllm(spec: ModelSpec, log: Path, executable: str = "vllm") -> LaunchedServer:
     """Start ``vllm serve`` for ``spec.model`` under the supervisor. Raises EndpointError when it is not installed.
 
@@ -222,6 +230,8 @@ def launch_server(spec: ModelSpec, log: Path) -> LaunchedServer:
     """Start the server that ``spec.launch`` names. Raises EndpointError when it cannot be run at all."""
     if spec.launch == "embedded":
         return launch_embedded(spec, log)
+    if spec.launch == "encoder":
+        return launch_encoder(spec, log)
     if spec.launch == "vllm":
         return launch_vllm(spec, log)
     raise EndpointError("launch", spec.endpoint, f"unknown kind of server {spec.launch!r}")

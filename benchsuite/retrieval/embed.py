@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import itertools
+import json
 import sqlite3
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import aiohttp
-
-from benchsuite.errors import EndpointError
+from benchsuite.errors import DataError, EndpointError
 from benchsuite.models.wire import sha256_text
+from benchsuite.retrieval.served import EncoderServer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     Vectors = np.ndarray[Any, np.dtype[np.float32]]
 
 BATCH = 64
+KEPT = 20_000  # vectors held in memory: 30 MB of MiniLM's
 _LOOKUP = 500  # SQLite's default limit on variables in one statement is far above
 
 
@@ -40,9 +42,10 @@ class VectorStore:
         db: sqlite3.Connection | None = getattr(self._local, "db", None)
         if db is None:
             db = sqlite3.connect(self.folder / "vectors.sqlite", timeout=60, isolation_level=None)
-            db.execute("PRAGMA journal_mode=WAL")
+            with _alone(self.folder / "opening"):  # SQLite waits for no one while it turns a new file to WAL
+                db.execute("PRAGMA journal_mode=WAL")
+                db.execute("CREATE TABLE IF NOT EXISTS vectors (sha256 TEXT PRIMARY KEY, vector BLOB) WITHOUT ROWID")
             db.execute("PRAGMA synchronous=NORMAL")
-            db.execute("CREATE TABLE IF NOT EXISTS vectors (sha256 TEXT PRIMARY KEY, vector BLOB) WITHOUT ROWID")
             self._local.db = db
         return db
 
@@ -67,70 +70,85 @@ class VectorStore:
     @contextmanager
     def single_flight(self) -> Iterator[None]:
         """One process at a time encodes: the others then find the vectors. Freed when the holder dies."""
-        with closing((self.folder / "lock").open("w")) as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with _alone(self.folder / "lock"):
             yield
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    with closing(path.open("w")) as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 class TextEncoder:
     """``embed(texts)``: unit vectors, in text order. Work on vectors holds no request slot.
 
     ``locate`` gives the base URL of the server that serves the encoder, starting it if needed; it is not
-    called when every vector is in the store.
+    called when every vector is in the store. ``server`` is that server, for others to ask too.
     """
 
     def __init__(self, model: str, store: VectorStore, locate: Callable[[], Awaitable[str]]) -> None:
         self._model = model
         self._store = store
-        self._locate = locate
+        self.server = EncoderServer(locate)
         self._memo: dict[str, Vectors] = {}
         self._turn = asyncio.Lock()
-        self._session: aiohttp.ClientSession | None = None
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        """Shape (len(texts), d), float32. Raises EndpointError when the encoder does not answer."""
+        """Shape (len(texts), d), float32. Raises EndpointError when the encoder does not answer, and
+        DataError for stored vectors of several widths."""
         import numpy as np
 
-        digests = [sha256_text(text) for text in texts]
-        if any(digest not in self._memo for digest in digests):
+        by_digest = {sha256_text(text): text for text in texts}
+        found = self._known(by_digest)
+        if len(found) < len(by_digest):
             async with self._turn:
-                await self._fill(dict(zip(digests, texts, strict=True)))
-        return np.stack([self._memo[digest] for digest in digests])
+                found = await self._fill(by_digest)
+            self._keep(found)
+        vectors = [found[sha256_text(text)] for text in texts]
+        if len(widths := sorted({vector.size for vector in vectors})) > 1:
+            words = f"have widths {', '.join(map(str, widths))}; remove this folder and run again to embed anew"
+            raise DataError(str(self._store.folder), None, "vectors", words)
+        return np.stack(vectors)
 
-    async def _fill(self, texts: dict[str, str]) -> None:
-        absent = [digest for digest in texts if digest not in self._memo]
-        self._memo.update(await asyncio.to_thread(self._store.get, absent))
-        absent = [digest for digest in absent if digest not in self._memo]
-        if not absent:
-            return
+    def _known(self, digests: Iterable[str]) -> dict[str, Vectors]:
+        return {digest: self._memo[digest] for digest in digests if digest in self._memo}
+
+    def _keep(self, vectors: Mapping[str, Vectors]) -> None:
+        """For the other cells of a history, which come next; the oldest give way."""
+        self._memo.update(vectors)
+        for digest in list(itertools.islice(self._memo, max(0, len(self._memo) - KEPT))):
+            del self._memo[digest]
+
+    async def _fill(self, texts: Mapping[str, str]) -> dict[str, Vectors]:
+        """The vectors of all ``texts``, which stand by digest: from memory, from the store, from the server."""
+        found = self._known(texts)
+        found.update(await asyncio.to_thread(self._store.get, [digest for digest in texts if digest not in found]))
+        if len(found) == len(texts):
+            return found
         flight = self._store.single_flight()
         await asyncio.to_thread(flight.__enter__)
         try:
-            self._memo.update(await asyncio.to_thread(self._store.get, absent))
-            absent = [digest for digest in absent if digest not in self._memo]
+            absent = [digest for digest in texts if digest not in found]
+            found.update(await asyncio.to_thread(self._store.get, absent))
+            absent = [digest for digest in absent if digest not in found]
             for start in range(0, len(absent), BATCH):
                 part = absent[start : start + BATCH]
                 fresh = dict(zip(part, await self._ask([texts[digest] for digest in part]), strict=True))
                 await asyncio.to_thread(self._store.put, fresh)
-                self._memo.update(fresh)
+                found.update(fresh)
         finally:
             flight.__exit__(None, None, None)
+        return found
 
     async def _ask(self, texts: list[str]) -> list[Vectors]:
         import numpy as np
 
-        url = f"{await self._locate()}/embeddings"
-        if self._session is None:
-            self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=300))
+        body = json.dumps({"model": self._model, "input": texts}).encode()
+        url, reply = await self.server.post("/embeddings", body)
         try:
-            async with self._session.post(url, json={"model": self._model, "input": texts}) as response:
-                if response.status != 200:
-                    words = " ".join((await response.text())[:300].split())
-                    raise EndpointError("http", url, words or "no text", response.status)
-                body = await response.json()
-            vectors = [np.asarray(row["embedding"], dtype=np.float32) for row in body["data"]]
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise EndpointError("transport", url, f"{type(error).__name__}: {error}") from None
+            vectors = [np.asarray(row["embedding"], dtype=np.float32) for row in reply["data"]]
         except (KeyError, TypeError, ValueError) as error:
             raise EndpointError("body", url, f"not an embeddings reply: {type(error).__name__}: {error}") from None
         if len(vectors) != len(texts):
@@ -138,5 +156,4 @@ class TextEncoder:
         return vectors
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
+        await self.server.close()

@@ -11,6 +11,12 @@ if TYPE_CHECKING:
     from benchsuite.registry import Ranking, Registry, Services
 
 
+def best(items: Sequence[Item], scores: Sequence[float], k: int) -> Ranking:
+    """The k items with the highest scores; ties stand in conversation order."""
+    order = sorted(range(len(items)), key=lambda i: (-scores[i], i))
+    return [(items[i].id, scores[i]) for i in order[:k]]
+
+
 class TextChannel:
     """Cosine of question and message text under the served text encoder.
 
@@ -30,9 +36,7 @@ class TextChannel:
         return [float(next(similar)) if text else 0.0 for text in texts]
 
     async def rank(self, query: Query, items: Sequence[Item], k: int) -> Ranking:
-        scores = await self.scores(query, items)
-        order = sorted(range(len(items)), key=lambda i: (-scores[i], i))
-        return [(items[i].id, scores[i]) for i in order[:k]]
+        return best(items, await self.scores(query, items), k)
 
 
 class OracleChannel:

@@ -15,6 +15,7 @@ _TAIL = re.compile(r"^question\b[^:\n]{0,20}:", re.I)
 _BRACKETS = r"(?:\[[^\]\n]*\]\s*|\([^)\n]*\)\s*)"
 _ROLE_LINE = re.compile(rf"^\W*?{_BRACKETS}*(?:user|assistant)\b[^:\n]{{0,60}}:[ \t]*", re.I)
 _BRACKET_LINE = re.compile(rf"^\s*{_BRACKETS}+$")
+_SESSION_LINE = re.compile(r"^\s*=+\s*session\b.*=\s*$", re.I)
 _QUOTED = re.compile(r'["“]([^"”\n]{1,120})["”]')
 
 
@@ -56,6 +57,11 @@ class _Draft:
     date: str = ""
     pages: list[Page] = field(default_factory=list)
 
+    @property
+    def is_bare(self) -> bool:
+        """Nothing but a role line so far."""
+        return not (self.date or self.pages or any(line.strip() for line in self.lines))
+
     def item(self) -> ContextItem:
         return ContextItem("\n".join(self.lines).strip(), self.date, tuple(self.pages))
 
@@ -65,7 +71,9 @@ def read_context(messages: Sequence[ChatMessage]) -> Context:
 
     Without such a line the last line of the last user message is the question. An item begins at a role line
     (``(3) user:``, ``[3] user:``) or with a message of its own; text before the first role line is the head
-    of the prompt when there are role lines at all.
+    of the prompt when there are role lines at all. Lines in brackets are no text of an item; a date in one
+    belongs to the item after it, or to that of the role line above it. A line ``=== Session 3 (Date: ...) ===``
+    gives its date to all items up to the next one, and where such lines stand every message is one item.
     """
     instruction = "\n".join(_text(m) for m in messages if m.role in ("system", "developer"))
     talk = [m for m in messages if m.role not in ("system", "developer")]
@@ -101,17 +109,20 @@ def _take_question(
 
 def _items(body: list[tuple[int, str | Page]]) -> tuple[str, tuple[ContextItem, ...]]:
     """Text before the first role line, and the items in order."""
-    has_roles = any(isinstance(entry, str) and _ROLE_LINE.match(entry) for _, entry in body)
+    lines = [entry for _, entry in body if isinstance(entry, str)]
+    has_sessions = any(map(_SESSION_LINE.match, lines))
+    has_roles = not has_sessions and any(map(_ROLE_LINE.match, lines))
     head: list[str] = []
     drafts: list[_Draft] = []
     current: _Draft | None = None if has_roles else _Draft()
     if current is not None:
         drafts.append(current)
-    pending_date = ""
+    pending_date = session_date = ""
+    dates_lead = False  # of the role lines
     message = body[0][0] if body else 0
     for index, entry in body:
         if index != message and not has_roles:
-            current = _Draft()
+            current = _Draft(date=session_date)
             drafts.append(current)
         message = index
         if isinstance(entry, Page):
@@ -120,15 +131,19 @@ def _items(body: list[tuple[int, str | Page]]) -> tuple[str, tuple[ContextItem, 
                 drafts.append(current)
             current.pages.append(entry)
             continue
-        role = _ROLE_LINE.match(entry)
+        role = None if has_sessions else _ROLE_LINE.match(entry)
         if role:
-            date = DATE.search(role.group())
-            current = _Draft(lines=[entry[role.end() :]], date=date.group() if date else pending_date)
+            dates_lead = dates_lead or bool(pending_date)
+            current = _Draft(lines=[entry[role.end() :]], date=_date(role.group()) or pending_date)
             pending_date = ""
             drafts.append(current)
+        elif has_sessions and _SESSION_LINE.match(entry) and current is not None:
+            current.date = session_date = _date(entry)
         elif _BRACKET_LINE.match(entry):
-            date = DATE.search(entry)
-            pending_date = date.group() if date else pending_date
+            if has_roles and not dates_lead and current is not None and current.is_bare:
+                current.date = _date(entry)
+            else:
+                pending_date = _date(entry) or pending_date
         elif _TAIL.match(entry.strip()):
             continue
         elif current is None:
@@ -141,6 +156,11 @@ def _items(body: list[tuple[int, str | Page]]) -> tuple[str, tuple[ContextItem, 
 
 def _text(message: ChatMessage) -> str:
     return "\n".join(part.text for part in message.parts if part.page is None)
+
+
+def _date(line: str) -> str:
+    date = DATE.search(line)
+    return date.group() if date else ""
 
 
 def _last_quoted(text: str) -> str:

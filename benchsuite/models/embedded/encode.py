@@ -20,6 +20,19 @@ BATCH = 32
 DECIMALS = 5
 
 
+def encode_by_length(ids: Sequence[list[int]], forward: Callable[[list[list[int]]], Vectors], width: int) -> Vectors:
+    """Vectors (len(ids), width) by ``forward`` over batches of texts with equally many tokens, rounded."""
+    by_length: dict[int, list[int]] = {}
+    for position, pieces in enumerate(ids):
+        by_length.setdefault(len(pieces), []).append(position)
+    out = np.zeros((len(ids), width), np.float32)
+    for positions in by_length.values():
+        for start in range(0, len(positions), BATCH):
+            batch = positions[start : start + BATCH]
+            out[batch] = forward([ids[position] for position in batch])
+    return np.round(out, DECIMALS)
+
+
 class Encoder:
     """Mean-pooled, L2-normalised MiniLM vectors, cached by text; safe to share between threads.
 
@@ -61,16 +74,7 @@ class Encoder:
         return np.stack([known[text] for text in texts])
 
     def _compute(self, texts: list[str]) -> Vectors:
-        by_length: dict[int, list[int]] = {}
-        ids = [self._ids(text) for text in texts]
-        for position, pieces in enumerate(ids):
-            by_length.setdefault(len(pieces), []).append(position)
-        out = np.zeros((len(texts), WIDTH), np.float32)
-        for positions in by_length.values():
-            for start in range(0, len(positions), BATCH):
-                batch = positions[start : start + BATCH]
-                out[batch] = self._forward([ids[position] for position in batch])
-        return np.round(out, DECIMALS)
+        return encode_by_length([self._ids(text) for text in texts], self._forward, WIDTH)
 
     def _ids(self, text: str) -> list[int]:
         ids: list[int] = self._tokenizer.encode(text).ids

@@ -7,7 +7,7 @@ import hashlib
 import io
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from PIL import Image, UnidentifiedImageError
 
 from benchsuite.models.embedded.lru import Lru
+from benchsuite.models.embedded.tags import TAG, find_box, without_box
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -51,12 +52,16 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What OCR saw in one image. ``digest`` is the sha256 of size and decoded RGB pixels."""
+    """What OCR saw in one image. ``digest`` is the sha256 of size and RGB pixels as they were read.
+
+    ``tag`` was read in a stamp in the top left corner, which is not among the boxes; empty without a stamp.
+    """
 
     digest: str
     width: int
     height: int
     boxes: tuple[Box, ...]
+    tag: str = ""
 
 
 def decode(data: bytes) -> tuple[str, Pixels]:
@@ -79,9 +84,13 @@ def decode(data: bytes) -> tuple[str, Pixels]:
         if isinstance(error, ImageError):
             raise
         raise ImageError(f"image of {len(data)} bytes cannot be decoded: {type(error).__name__}") from error
+    return _digest(pixels), pixels
+
+
+def _digest(pixels: Pixels) -> str:
     digest = hashlib.sha256(repr(pixels.shape).encode())
     digest.update(np.ascontiguousarray(pixels).data)
-    return digest.hexdigest(), pixels
+    return digest.hexdigest()
 
 
 class OcrEngine:
@@ -121,17 +130,26 @@ class OcrEngine:
             boxes.append(Box(float(xs.min()), float(ys.min()), float(xs.max()), float(ys.max()), text.strip()))
         return tuple(boxes)
 
+    def read_line(self, pixels: Pixels) -> str:
+        """The text of pixels that are one line and nothing else, by the recogniser alone; empty when unsure."""
+        found = self._engine(np.ascontiguousarray(pixels[:, :, ::-1]), use_det=False, use_cls=False, use_rec=True)
+        text, score = (found.txts or ("",))[0], (found.scores or (0.0,))[0]
+        return text.strip() if float(score) >= MIN_SCORE else ""
+
 
 class PageReader:
     """Reads encoded images on a few threads; one distinct image costs one OCR call, however often it is sent.
 
-    All coroutines must run on one event loop. ``ocr_calls`` counts engine calls.
+    A stamp in the top left corner is read on its own and taken off first, so that an image costs one call under
+    all its tags, and without one, wherever the corner under the stamp is blank. All coroutines must run on one
+    event loop. ``ocr_calls`` counts engine calls on whole images.
     """
 
     def __init__(self, threads: int = 2, pages: int = 4096) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="ocr")
         self._local = threading.local()
-        self._pixel_digests: Lru[bytes, str] = Lru(8 * pages)
+        self._seen: Lru[bytes, tuple[str, str]] = Lru(8 * pages)  # encoded image to digest and tag
+        self._lines: Lru[str, str] = Lru(pages)
         self._pages: Lru[str, Page] = Lru(pages)
         self._in_flight: dict[str, asyncio.Future[Page]] = {}
         self.ocr_calls = 0
@@ -139,29 +157,50 @@ class PageReader:
     async def read(self, data: bytes) -> Page:
         """The page of one encoded image. Raises ImageError."""
         encoded = hashlib.sha256(data).digest()
-        known = self._pixel_digests.get(encoded)
-        page = self._pages.get(known) if known else None
-        if page is not None:
-            return page
+        known = self._seen.get(encoded)
+        page = self._pages.get(known[0]) if known else None
+        if known and page is not None:
+            return replace(page, tag=known[1])
         loop = asyncio.get_running_loop()
-        digest, pixels = await loop.run_in_executor(self._pool, decode, data)
-        self._pixel_digests.put(encoded, digest)
+        digest, tag, pixels = await loop.run_in_executor(self._pool, self._look, data)
+        self._seen.put(encoded, (digest, tag))
         page = self._pages.get(digest)
         if page is not None:
-            return page
+            return replace(page, tag=tag)
         reading = self._in_flight.get(digest)
         if reading is None:
             self.ocr_calls += 1
             reading = loop.run_in_executor(self._pool, self._ocr, digest, pixels)
             self._in_flight[digest] = reading
             reading.add_done_callback(lambda _: self._in_flight.pop(digest, None))
-        return await asyncio.shield(reading)  # a caller that goes away does not take the page from the others
+        page = await asyncio.shield(reading)  # a caller that goes away does not take the page from the others
+        return replace(page, tag=tag)
+
+    def _look(self, data: bytes) -> tuple[str, str, Pixels]:
+        """Digest, tag and pixels without their stamp."""
+        digest, pixels = decode(data)
+        box = find_box(pixels)
+        tag = self._tag(pixels[: box[1], : box[0]]) if box else ""
+        clean = without_box(pixels, box if tag else None)
+        return (digest if clean is pixels else _digest(clean)), tag, clean
+
+    def _tag(self, stamp: Pixels) -> str:
+        digest = _digest(stamp)
+        line = self._lines.get(digest)
+        if line is None:
+            line = self._engine().read_line(stamp)
+            self._lines.put(digest, line)
+        return line if TAG.fullmatch(line) else ""
 
     def _ocr(self, digest: str, pixels: Pixels) -> Page:
-        engine = getattr(self._local, "engine", None)
-        if engine is None:
-            engine = self._local.engine = OcrEngine()
         height, width = pixels.shape[:2]
-        page = Page(digest, width, height, engine.read(pixels))
+        page = Page(digest, width, height, self._engine().read(pixels))
         self._pages.put(digest, page)
         return page
+
+    def _engine(self) -> OcrEngine:
+        """This thread's own."""
+        if not hasattr(self._local, "engine"):
+            self._local.engine = OcrEngine()
+        engine: OcrEngine = self._local.engine
+        return engine

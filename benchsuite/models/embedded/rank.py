@@ -15,7 +15,7 @@ from benchsuite.models.embedded.context import ContextItem
 from benchsuite.models.embedded.encode import Encoder
 from benchsuite.models.embedded.layout import Layout
 from benchsuite.models.embedded.ocr import Page
-from benchsuite.models.embedded.text import has_digit, kind_fit, question_kind, stem, tokens, words
+from benchsuite.models.embedded.text import asks_message_date, has_digit, kind_fit, question_kind, stem, tokens, words
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _SPECIFIC = re.compile(r"(?<!^)(?<![.?!]\s)\b(?:[A-Z][\w&’']*|\d[\w.,:/-]*)")
@@ -68,7 +68,8 @@ class Weights:
     question and frame; recall: share of the words that the frame leaves open which the label has; precision:
     share of the label's words that the question has, those that the frame explains counted half; soft,
     soft_precision: the same with word vectors; pair: cosine of question and 'title. label: value';
-    open_label: cosine of the open words and the label; fit: value shape against the kind of question; prior:
+    open_label: cosine of the open words and the label; fit: value shape against the kind of question, or a
+    message's own date where that is asked for; prior:
     layout; free, text: the span has no label, comes from a message; echo: the value only repeats the
     question.
     """
@@ -135,6 +136,7 @@ def rank(question: str, items: Sequence[ContextItem], layout_of: Callable[[Page]
     """Features of every candidate for a question."""
     sources, candidates = collect(items, layout_of)
     kind = question_kind(question)
+    dated = kind == "date" and asks_message_date(question)
     asked = list(dict.fromkeys(tokens(question)))
     if not candidates:
         return Ranking(kind, frozenset(asked), tuple(sources), (), np.zeros((0, len(FEATURES))))
@@ -153,7 +155,7 @@ def rank(question: str, items: Sequence[ContextItem], layout_of: Callable[[Page]
 
     rows = np.zeros((len(candidates), len(FEATURES)))
     for n, candidate in enumerate(candidates):
-        text = texts[candidate.source]
+        text, source = texts[candidate.source], sources[candidate.source]
         shared = label_tokens[n] & set(asked)
         framed = text.in_frame if candidate.label else text.in_frame - shared  # a sentence is its own frame
         open_tokens = [t for t in asked if t not in framed]
@@ -171,7 +173,7 @@ def rank(question: str, items: Sequence[ContextItem], layout_of: Callable[[Page]
             soft_precision if candidate.label else 0.0,
             pair[n],
             open_label[n],
-            kind_fit(kind, candidate.value),
+            1.0 if dated and candidate.how == "text" and source.date else kind_fit(kind, candidate.value),
             candidate.prior,
             candidate.how == "free",
             candidate.how == "text",

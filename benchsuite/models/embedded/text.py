@@ -78,6 +78,18 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 )
 
 
+_OF_MESSAGE = re.compile(
+    r"\b(?:when|(?:what|which) (?:day|date))\b.*\b(?:did|have) (?:i|we|you)\b.*"
+    r"\b(?:mention|say|said|t(?:ell|old|alk)|sh(?:are|ow|own)|sen[dt]|post|wr(?:ite|ote)|bring|brought|discuss|upload)",
+    re.I,
+)
+
+
+def asks_message_date(question: str) -> bool:
+    """Whether the day of a message is asked for, not a day that it speaks of."""
+    return _OF_MESSAGE.search(question) is not None
+
+
 def stem(word: str) -> str:
     """A crude common form.
 

@@ -62,6 +62,65 @@ def test_messages_of_their_own_are_items_and_their_dates_are_kept() -> None:
     assert [item.date for item in dated.items] == ["2024/05/06"]
 
 
+def deployed(*bodies: tuple[str, Page | None], tail: str = "Question: Which?\n") -> list[ChatMessage]:
+    """A request with tags and dates, as it is rendered."""
+    content: list[str | Page] = ["Earlier messages:\nEvery picture shows the tag of its message, M1, M2 and so on.\n"]
+    for n, (body, page) in enumerate(bodies, start=1):
+        content += [f"({n}) user:\n{body}", *([page] if page else [])]
+    return [message("user", *content, tail)]
+
+
+def test_dates_tags_and_notes_after_the_role_line_are_no_text() -> None:
+    note = "[M1 is printed in the top left corner of every picture of this message]\n"
+    context = read_context(
+        deployed(
+            (f"[2024/05/11 (Sat) 19:33]\nI left.\n{note}", PAGES[0]),
+            (f"[2024/05/12 (Sun) 08:00]\n{note}", PAGES[1]),
+            ("[2024/05/13 (Mon) 09:00]\n[M3]\nBack.\n", PAGES[2]),
+            ("No date here.\n", None),
+            ("[2024/05/15 (Wed) 10:00]\n", None),
+        )
+    )
+    assert [(item.text, item.date) for item in context.items] == [
+        ("I left.", "2024/05/11"),
+        ("", "2024/05/12"),
+        ("Back.", "2024/05/13"),
+        ("No date here.", ""),
+    ]
+    assert [item.pages for item in context.items] == [(PAGES[0],), (PAGES[1],), (PAGES[2],), ()]
+
+
+def test_a_date_before_each_role_line_belongs_to_the_item_after_it() -> None:
+    text = "[2024/05/06]\nuser: One.\n[2024/05/07]\nuser:\n[2024/05/08]\nuser: Three.\nQuestion: Which?"
+    context = read_context([message("user", text)])
+    assert [(item.text, item.date) for item in context.items] == [("One.", "2024/05/06"), ("Three.", "2024/05/08")]
+
+
+def test_sessions_give_their_dates_to_every_message_of_theirs() -> None:
+    context = read_context(
+        [
+            message("system", 'Else say "Not there".'),
+            message("user", "=== Session 1 (Date: 2024/05/11 (Sat) 19:33) ===\nLook ", PAGES[0], " here"),
+            message("assistant", "User: is that yours?\nNo."),
+            message("user", "=== Session 4 (Date: 2024/06/02 (Sun) 08:00) ===\n[Image 2]\n", PAGES[1]),
+            message("user", "=== Session 5 ===\nLast."),
+            message("user", "Question date: 2024/07/01\nQuestion: Whose is it?\n"),
+        ]
+    )
+    assert (context.question, context.refusal) == ("Whose is it?", "Not there")
+    assert [(item.text, item.date, item.pages) for item in context.items] == [
+        ("Look \n here", "2024/05/11", (PAGES[0],)),
+        ("User: is that yours?\nNo.", "2024/05/11", ()),
+        ("", "2024/06/02", (PAGES[1],)),
+        ("Last.", "", ()),
+    ]
+
+
+def test_labels_of_images_are_no_text() -> None:
+    context = read_context(deployed(("See.\n[Image 1]\n", PAGES[0]), ("[Image 2]\n", PAGES[1])))
+    assert [(item.text, item.pages) for item in context.items] == [("See.", (PAGES[0],)), ("", (PAGES[1],))]
+
+
 @pytest.mark.parametrize("messages", [[], [message("user", "")], [message("system", "Be brief.")]])
 def test_empty_requests_have_no_items_and_no_question(messages: list[ChatMessage]) -> None:
     context = read_context(messages)
