@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchsuite.corpus.minis.memlens_gen.chatter_dev import CHATTER, NOTED, SEEN, VAGUE
+from benchsuite.corpus.minis.memlens_gen.longer_dev import FILLER
 from benchsuite.corpus.minis.memlens_gen.specs import (
     Bridge,
     Compare,
@@ -383,4 +384,5 @@ DEV = Content(
     order_ask="",
     longer_ask="",
     longer_said=(),
+    filler=FILLER,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchsuite.corpus.minis.memlens_gen.chatter_eval import CHATTER, NOTED, SEEN, VAGUE
+from benchsuite.corpus.minis.memlens_gen.longer_eval import FILLER
 from benchsuite.corpus.minis.memlens_gen.specs import Content, Fact, Moment
 from benchsuite.corpus.minis.memlens_gen.templates_eval import TEMPLATES
 
@@ -106,4 +107,5 @@ EVAL = Content(
         "I arrived at the Bellweather farm on {start} and left it on {end}.",
         "My stay at the Tamarind farm began on {start} and ended on {end}.",
     ),
+    filler=FILLER,
 )

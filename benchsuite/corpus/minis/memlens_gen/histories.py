@@ -10,13 +10,15 @@ from typing import TypeVar
 
 from benchsuite.corpus.minis.memlens_gen.questions import Author, is_timed, mentions
 from benchsuite.corpus.minis.memlens_gen.specs import Asked, Content, Event, Field, Template
-from benchsuite.corpus.minis.memlens_gen.values import Values, slashed
+from benchsuite.corpus.minis.memlens_gen.values import slashed
 
 T = TypeVar("T")
 
 FIRST_DAY, LAST_DAY = date(2024, 1, 8), date(2024, 6, 20)
 COMING = (date(2024, 7, 1), date(2024, 12, 20))
 """Printed days lie outside the days on which sessions take place."""
+CLOCK = "clock:7-23"
+"""The style of the time of a session: fresh, so that no image prints it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,23 +63,26 @@ class Meeting:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """One history, the questions asked about it, and the day they are asked."""
+    """One history, the questions asked about it, and the day they are asked.
+
+    ``more`` are meetings of its longer forms, at first none.
+    """
 
     split: str
     meetings: tuple[Meeting, ...]
     asked: tuple[Asked, ...]
     asked_on: str
+    more: tuple[Meeting, ...] = ()
 
 
-def write_half(content: Content, rng: Random, names: Iterator[str]) -> list[Story]:
-    """All histories of one half."""
-    values = Values(rng, COMING)
-    author = Author(content, rng, values, names)
+def write_half(author: Author) -> tuple[list[Story], list[Event]]:
+    """All histories of one half, and the images that its questions do not ask about."""
+    content = author.content
     groups = share(content, author, plan_questions(content, author))
     pool = [author.haystack(template, entity) for template in content.templates for entity in template.others]
-    rng.shuffle(pool)
+    author.rng.shuffle(pool)
     supply = _cycle(pool)
-    return [_story(content, author, group, supply) for group in groups]
+    return [_story(content, author, group, supply) for group in groups], pool
 
 
 def plan_questions(content: Content, author: Author) -> list[Asked]:
@@ -176,7 +181,7 @@ def _story(content: Content, author: Author, asked: tuple[Asked, ...], supply: I
         split=content.split,
         meetings=tuple(Meeting(day, tuple(slot)) for day, slot in zip(dates, slots, strict=True)),
         asked=tuple(settled),
-        asked_on=_stamp(author, asked_on),
+        asked_on=_fresh_stamp(author, asked_on),
     )
 
 
@@ -189,13 +194,17 @@ def _dated(asked: Asked, stamp: str) -> Asked:
 
 def _dates(author: Author, count: int) -> list[str]:
     days = author.rng.sample(range((LAST_DAY - FIRST_DAY).days), count)
-    return [_stamp(author, FIRST_DAY + timedelta(days=day)) for day in sorted(days)]
+    return [_fresh_stamp(author, FIRST_DAY + timedelta(days=day)) for day in sorted(days)]
 
 
-def _stamp(author: Author, day: date) -> str:
-    """``2024/05/06 (Mon) 17:17``, at a time that no image prints."""
+def _fresh_stamp(author: Author, day: date) -> str:
+    return stamp(day, author.values.fresh(CLOCK)[0])
+
+
+def stamp(day: date, time: str) -> str:
+    """``2024/05/06 (Mon) 17:17``."""
     weekday = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")[day.weekday()]
-    return f"{slashed(day)} ({weekday}) {author.values.fresh('clock:7-23')[0]}"
+    return f"{slashed(day)} ({weekday}) {time}"
 
 
 def _cycle(pool: list[T]) -> Iterator[T]:

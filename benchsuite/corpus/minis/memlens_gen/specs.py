@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -91,6 +92,32 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
+class Phrase:
+    """Small talk with a gap ``{it}`` and what may stand in it."""
+
+    said: str
+    reply: str
+    its: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """A message with a figure that no question asks about; ``said`` takes ``{value}``."""
+
+    style: str
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class Filler:
+    """What only longer histories say and show. ``entities`` are further unrelated ones, by template id."""
+
+    entities: Mapping[str, tuple[str, ...]]
+    phrases: tuple[Phrase, ...]
+    asides: tuple[Aside, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Content:
     """Everything one half is written from; the halves share none of it."""
 
@@ -106,6 +133,7 @@ class Content:
     order_ask: str
     longer_ask: str
     longer_said: tuple[str, ...]
+    filler: Filler
 
 
 @dataclass(frozen=True, slots=True)

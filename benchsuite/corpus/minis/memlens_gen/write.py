@@ -1,10 +1,11 @@
-"""Writes the corpus folder: dataset, images, sidecars, notice."""
+"""Writes the corpus folder: one dataset file a length, images, sidecars, notice."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,8 +16,11 @@ from PIL import features
 from benchsuite.corpus.minis.memlens_gen.content_dev import DEV
 from benchsuite.corpus.minis.memlens_gen.content_eval import EVAL
 from benchsuite.corpus.minis.memlens_gen.draw import draw
-from benchsuite.corpus.minis.memlens_gen.histories import Meeting, Story, write_half
-from benchsuite.corpus.minis.memlens_gen.specs import Asked, Event, Shot
+from benchsuite.corpus.minis.memlens_gen.histories import COMING, Meeting, Story, write_half
+from benchsuite.corpus.minis.memlens_gen.longer import FACTORS, at_factor, lengthen
+from benchsuite.corpus.minis.memlens_gen.questions import Author, mentions
+from benchsuite.corpus.minis.memlens_gen.specs import Asked, Content, Event, Shot
+from benchsuite.corpus.minis.memlens_gen.values import Values
 
 SEED = 20240506
 NOTICE = Path(__file__).with_name("NOTICE.md")
@@ -24,15 +28,11 @@ NOTICE = Path(__file__).with_name("NOTICE.md")
 
 def write_corpus(out: Path) -> None:
     """Writes ``memlens-mini`` into ``out`` (made if absent); the same bytes every time. Raises OSError."""
-    stories = [
-        story
-        for content in (EVAL, DEV)
-        for story in write_half(content, Random(f"{SEED}:{content.split}"), image_names(content.split))
-    ]
+    stories = [story for content in (EVAL, DEV) for story in _half(content)]
     shots = {
         round_.event.shot.file: round_.event.shot
         for story in stories
-        for meeting in story.meetings
+        for meeting in (*story.meetings, *story.more)
         for round_ in meeting.rounds
         if round_.event.shot
     }
@@ -43,12 +43,11 @@ def write_corpus(out: Path) -> None:
         data, lines = draw(shot.sheet)
         path.write_bytes(data)
         images[file] = _drawn(shot, lines)
-    items, labels = [], {}
+    labels, names = {}, {}
     for number, story in enumerate(stories):
-        session_ids = [_name("session", f"{number}:{place}")[:8] for place in range(len(story.meetings))]
         for place, asked in enumerate(story.asked):
-            question_id = "q_" + _name("question", f"{number}:{place}")[:8]
-            items.append(_item(question_id, story, asked, [f"sess_{name}" for name in session_ids]))
+            question_id = _question_id(number, place)
+            names[question_id] = asked_names(asked)
             labels[question_id] = {
                 "split": story.split,
                 "stratum": asked.stratum,
@@ -57,10 +56,26 @@ def write_corpus(out: Path) -> None:
                 "layout": asked.layout,
                 "font": asked.face,
             }
-    _write_lines(out / "dataset_1x.json", "[\n", items, "\n]\n")
+    for factor in FACTORS:
+        items = [item for number, story in enumerate(stories) for item in _items(number, story, factor)]
+        _write_lines(out / f"dataset_{factor}x.json", "[\n", items, "\n]\n")
     _write(out / "labels.json", labels)
-    _write(out / "drawn.json", {"made_with": made_with(), "images": images})
+    _write(out / "drawn.json", {"made_with": made_with(), "asked": names, "images": images})
     (out / "NOTICE.md").write_bytes(NOTICE.read_bytes())
+
+
+def _half(content: Content) -> list[Story]:
+    rng = Random(f"{SEED}:{content.split}")
+    author = Author(content, rng, Values(rng, COMING), image_names(content.split))
+    stories, pictures = write_half(author)
+    return lengthen(author, stories, pictures)
+
+
+def asked_names(asked: Asked) -> list[str]:
+    """The entities that a question is about; none for one that a message answers."""
+    entities = {template.id: template.entities for content in (EVAL, DEV) for template in content.templates}
+    gold = replace(asked, events=tuple(event for event in asked.events if event.gold))
+    return sorted(mentions(gold, entities.get(asked.template, ())))
 
 
 def made_with() -> dict[str, str]:
@@ -94,20 +109,35 @@ def _drawn(shot: Shot, lines: tuple[tuple[str, str], ...]) -> dict[str, Any]:
     }
 
 
-def _item(question_id: str, story: Story, asked: Asked, session_ids: list[str]) -> dict[str, Any]:
+def _question_id(number: int, place: int) -> str:
+    return "q_" + _name("question", f"{number}:{place}")[:8]
+
+
+def _items(number: int, story: Story, factor: int) -> Iterator[dict[str, Any]]:
+    """The questions about one story at one length."""
+    numbered = at_factor(story, factor)
+    meetings = [meeting for _, meeting in numbered]
+    session_ids = ["sess_" + _name("session", f"{number}:{place}")[:8] for place, _ in numbered]
+    for place, asked in enumerate(story.asked):
+        yield _item(_question_id(number, place), asked, story.asked_on, session_ids, meetings)
+
+
+def _item(
+    question_id: str, asked: Asked, asked_on: str, session_ids: list[str], meetings: list[Meeting]
+) -> dict[str, Any]:
     gold = [event for event in asked.events if event.gold]
     item: dict[str, Any] = {
         "question_id": question_id,
         "question_type": asked.type,
         "question": asked.text,
         "answer": asked.answer,
-        "question_date": story.asked_on,
-        "haystack_dates": [meeting.date for meeting in story.meetings],
+        "question_date": asked_on,
+        "haystack_dates": [meeting.date for meeting in meetings],
         "haystack_session_ids": session_ids,
-        "haystack_sessions": [_session(meeting, gold) for meeting in story.meetings],
+        "haystack_sessions": [_session(meeting, gold) for meeting in meetings],
         "answer_session_ids": [
             session_id
-            for session_id, meeting in zip(session_ids, story.meetings, strict=True)
+            for session_id, meeting in zip(session_ids, meetings, strict=True)
             if any(_among(round_.event, gold) for round_ in meeting.rounds)
         ],
     }
