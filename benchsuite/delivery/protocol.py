@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import string
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from importlib import resources
 from pathlib import Path
 
+from benchsuite.delivery.spec import Delivery
 from benchsuite.errors import ConfigError
 
 _FIELDS = {
@@ -16,13 +17,29 @@ _FIELDS = {
     "empty": set(),
     "role": {"rank", "role"},
     "question": {"date", "question"},
+    "date": {"date"},
+    "tag": {"tag"},
+    "tag_note": {"tag"},
+    "tags_in_pixels": set(),
+    "tags_in_text": set(),
+    "by_rank": set(),
+    "by_time": set(),
+    "caption": {"caption"},
+    "no_caption": set(),
+    "session": {"session", "date"},
+    "session_date": {"date"},
+    "image_label": {"number"},
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
     """Templates of one suite. Text parts end with their own separator, so that leaving a part out of one arm
-    changes nothing else in the text."""
+    changes nothing else in the text.
+
+    From ``date`` on a field may be absent (None): a file written before it existed serves every delivery that
+    does not need it, and :meth:`check` refuses the others. An empty text is a text, and says nothing on purpose.
+    """
 
     name: str
     version: str
@@ -32,10 +49,34 @@ class Protocol:
     empty: str
     role: str
     question: str
+    date: str | None = None  # before an item's text
+    tag: str | None = None  # before the text of an item that is tagged in the text
+    tag_note: str | None = None  # after the text of an item whose images carry its tag
+    tags_in_pixels: str | None = None  # in the head: what the tags in the pixels are
+    tags_in_text: str | None = None  # in its place where the tags stand in the text
+    by_rank: str | None = None  # in the head: what the numbers of the tags mean, in rank order
+    by_time: str | None = None  # the same in conversation order
+    caption: str | None = None  # in an image's place
+    no_caption: str | None = None  # in the place of an image that has none
+    session: str | None = None  # before a session's first turn; its ``date`` is session_date, or nothing
+    session_date: str | None = None
+    image_label: str | None = None  # before an image, where images are labelled
 
     @property
     def label(self) -> str:
         return f"{self.name}/{self.version}"
+
+    def check(self, delivery: Delivery) -> None:
+        """Raises ConfigError naming the first field that this delivery needs and the protocol has not."""
+        for field in _needed(delivery):
+            self.template(field)
+
+    def template(self, field: str) -> str:
+        """An optional template. Raises ConfigError when the protocol has none."""
+        template: str | None = getattr(self, field)
+        if template is None:
+            raise ConfigError(f"protocol {self.label} has no {field!r}, which this delivery needs")
+        return template
 
 
 def load_protocol(path: Path) -> Protocol:
@@ -44,21 +85,46 @@ def load_protocol(path: Path) -> Protocol:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: not a protocol file: {error}") from None
-    names = [field.name for field in fields(Protocol)]
-    for name in [*names, *table]:
+    known = fields(Protocol)
+    names = [field.name for field in known]
+    needed = [field.name for field in known if field.default is MISSING]
+    for name in [*needed, *table]:
         if name not in names:
             raise ConfigError(f"{path}: {name}: unknown field; fields: {', '.join(names)}")
         if not isinstance(table.get(name), str):
             raise ConfigError(f"{path}: {name}: {'is missing' if name not in table else 'must be text'}")
-    protocol = Protocol(**table)
     for name, allowed in _FIELDS.items():
-        try:
-            used = {each for _, each, _, _ in string.Formatter().parse(table[name]) if each is not None}
-        except ValueError as error:
-            raise ConfigError(f"{path}: {name}: {error}") from None
-        if used - allowed:
-            raise ConfigError(f"{path}: {name}: no value for {{{sorted(used - allowed)[0]}}}")
-    return protocol
+        if name in table:
+            _check_template(path, name, table[name], allowed)
+    return Protocol(**table)
+
+
+def _check_template(path: Path, name: str, template: str, allowed: set[str]) -> None:
+    try:
+        used = {each for _, each, _, _ in string.Formatter().parse(template) if each is not None}
+    except ValueError as error:
+        raise ConfigError(f"{path}: {name}: {error}") from None
+    if used - allowed:
+        raise ConfigError(f"{path}: {name}: no value for {{{sorted(used - allowed)[0]}}}")
+
+
+def _needed(delivery: Delivery) -> list[str]:
+    found = []
+    if delivery.form == "sessions":
+        found += ["session", *(["session_date"] if delivery.time == "date" else [])]
+    elif delivery.time == "date":
+        found.append("date")
+    if delivery.modality == "caption":
+        found += ["caption", "no_caption"]
+    if delivery.shows_images and delivery.identity == "tag":
+        found += ["tags_in_pixels", "tag_note"]
+    if delivery.shows_images and delivery.identity == "tag_in_text":
+        found += ["tags_in_text", "tag"]
+    if delivery.shows_images and delivery.identity in ("tag", "tag_in_text"):
+        found.append("by_rank" if delivery.order == "rank" else "by_time")
+    if delivery.shows_images and delivery.label_images:
+        found.append("image_label")
+    return found
 
 
 def bundled_protocol(suite: str) -> Protocol:
