@@ -1,4 +1,7 @@
-"""Strict scoring of one answer: SubEM where there is an answer to give, refusal where there is none.
+"""Strict scoring of one answer: SubEM and F1 where there is an answer to give, refusal where there is none.
+
+SubEM: the gold's tokens stand in the answer one after the other (``tokens``); a gold that is an order, an option
+letter, yes or no is what the answer must settle on (``forms``). F1 is over the same tokens.
 
 An answer is *unparsed* (no score) when nothing is left of it once its reasoning is taken off; it is a *refusal*
 when every clause of every sentence is one, so that an answer with a hedge beside it is still an answer.
@@ -8,19 +11,24 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from benchsuite.scoring.tokens import contains
+from benchsuite.scoring.forms import closed_form
+from benchsuite.scoring.tasks import task_labels
+from benchsuite.scoring.tokens import contains, f1
 
 if TYPE_CHECKING:
     from benchsuite.corpus.model import Question
     from benchsuite.registry import Registry
 
-SCORER = "memlens-strict/1"
+SCORER = "memlens-strict/2"
 SUBEM, REFUSAL = "subem", "refusal"
 
+_SPACES = re.compile(r"[^\S\n]+")
+_SPECIAL = re.compile(r"<\|[^<>|]*\|>")
 _SENTENCE_END = re.compile(r"[.!?](?=[\s\"')*]|$)|[\n;:()—–]")
 _TURN = re.compile(
     r"(?:,?\s+|^)(?:but|however|though|instead|so(?! far)|maybe|perhaps|i guess|i think)\b"
@@ -52,8 +60,8 @@ _REFUSALS = tuple(
         r"(?<!you )\b(?:cannot|can not|can't|could not|couldn't|(?:unable|not able|impossible|not possible) to)\b"
         rf".{{0,25}}\b{_FOUND_OUT}\b",
         r"\b(?:i|we) (?:do not|don't) (?:know|have (?:that|this|the|any|enough)\b)",
-        rf"{_NOT}.{{0,15}}\b(?:{_GIVEN}|{_GIVES})\b.*\b{_SOURCE}\b",
-        rf"\b{_SOURCE}\b.*{_NOT}.{{0,15}}\b{_GIVES}\b",
+        rf"{_NOT}.{{0,15}}\b(?:{_GIVEN}|{_GIVES})\b.{{0,200}}\b{_SOURCE}\b",
+        rf"\b{_SOURCE}\b.{{0,200}}{_NOT}.{{0,15}}\b{_GIVES}\b",
         rf"\b(?:is|was|are|were|been) ?{_NOT} (?:been )?{_GIVEN}$",
         rf"\b(?:is|was|are|were|been)n't {_GIVEN}$",
         rf"\bno (?:\w+ )?(?:{_MATTER}|mention|record|indication)\b"
@@ -75,6 +83,7 @@ class Score:
     """``word`` is right, wrong, refused or unparsed; ``score`` is 1.0, 0.0, or None when unparsed.
 
     ``refused`` is None when unparsed; ``metric`` is subem or refusal; ``answer`` is the text that was scored.
+    ``extra`` holds further metrics by name, which stand beside the score in a row (f1).
     """
 
     word: str
@@ -83,32 +92,42 @@ class Score:
     metric: str
     scorer: str
     answer: str
+    extra: Mapping[str, float] = field(default_factory=dict)
 
 
 def score_answer(*, answerable: bool, gold: str, answer: str | None, refusal_phrase: str) -> Score:
-    """Score one reply against its gold answer; ``refusal_phrase`` is what the protocol asks a refusal to be."""
+    """Score one reply against its gold answer; ``refusal_phrase`` is what the protocol asks a refusal to be.
+
+    A refusal of an answerable question is 0 in every metric. F1 of a closed form is its verdict: permuted orders
+    have the same bag of tokens.
+    """
     metric = SUBEM if answerable else REFUSAL
     text = final_answer(answer or "")
     if not text:
         return Score("unparsed", None, None, metric, SCORER, text)
     refused = is_refusal(text, refusal_phrase)
-    if answerable and refused:
-        return Score("refused", 0.0, True, metric, SCORER, text)
-    right = contains(text, gold) if answerable else refused
-    return Score("right" if right else "wrong", float(right), refused, metric, SCORER, text)
+    if not answerable:
+        return Score("right" if refused else "wrong", float(refused), refused, metric, SCORER, text)
+    if refused:
+        return Score("refused", 0.0, True, metric, SCORER, text, {"f1": 0.0})
+    closed = closed_form(gold, text)
+    right = contains(text, gold) if closed is None else closed
+    overlap = f1(text, gold) if closed is None else float(closed)
+    return Score("right" if right else "wrong", float(right), False, metric, SCORER, text, {"f1": overlap})
 
 
 def final_answer(text: str) -> str:
-    """What follows the last ``</think>``; empty for reasoning that never ends."""
+    """What follows the last ``</think>``, without special tokens; empty for reasoning that never ends."""
     _, mark, after = text.rpartition("</think>")
     if not mark and after.lstrip().startswith("<think>"):
         return ""
-    return after.strip()
+    return (_SPECIAL.sub("", after) if "<|" in after else after).strip()
 
 
 def is_refusal(text: str, refusal_phrase: str) -> bool:
     """True when the text has clauses and every one is a refusal; an empty text is not one."""
     plain = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    plain = _SPACES.sub(" ", plain)
     plain = _LABEL.sub("", plain, count=1) if _LABEL.match(plain) else plain
     phrase = _pattern(refusal_phrase)
     clauses = [clause for sentence in _SENTENCE_END.split(plain) for clause in _clauses(sentence)]
@@ -139,4 +158,4 @@ def register(registry: Registry) -> None:
     def score(question: Question, answer: str, refusal: str) -> Score:
         return score_answer(answerable=question.answerable, gold=question.gold, answer=answer, refusal_phrase=refusal)
 
-    registry.scorer("memlens", SCORER, score)
+    registry.scorer("memlens", SCORER, score, labels=task_labels)
