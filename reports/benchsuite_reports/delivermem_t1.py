@@ -7,57 +7,36 @@ Delta_D of the gold row minus Delta_D of the text row, unhalved. Base condition:
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from benchsuite.errors import BenchError
-from benchsuite.stats.paired import Effect, effect, two_by_two
-from benchsuite_reports.table import (
-    EMBEDDED_READER,
-    Block,
-    CorpusFacts,
-    Number,
-    Row,
-    RunFacts,
-    Table,
-    TableSpec,
-    p_value,
-    percent,
-    signed,
-    wins_losses,
+from benchsuite.stats.paired import Effect, two_by_two
+from benchsuite_reports.arms import (
+    NONE,
+    Condition,
+    Group,
+    Paired,
+    answered,
+    cell,
+    group_facts,
+    group_rows,
+    pair,
+    table_facts,
 )
+from benchsuite_reports.table import Block, Number, Row, RunFacts, Table, TableSpec, p_value, signed, wins_losses
 
 ID = "delivermem_t1"
 TITLE = "DeliverMem Table 1: delivery against retrieval"
 RETRIEVALS = {"oracle": "Gold messages (oracle)", "text": "Text channel (text)"}
 DELIVERIES = {"pixels": "Pixels delivered", "noimg": "Pixels withheld"}
-ARMS = tuple((retrieval, delivery) for retrieval in RETRIEVALS for delivery in DELIVERIES)
+ARMS = tuple(
+    Condition(f"{retrieval}-{delivery}", retrieval, delivery) for retrieval in RETRIEVALS for delivery in DELIVERIES
+)
 COLUMNS = ("Retrieved set", *DELIVERIES.values(), "Delta_D", "W/L", "p")
-BASE = {"state": "none", "method": "none", "k": 10, "repeat": 0}
-_OWN_AXES = {f"arm.{axis}" for axis in ("retrieval", "delivery", "length", "model", "judge", *BASE)}
-_NONE = "n/a"
-
-ArmKey = tuple[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """The rows of one length, model, judge and set of suite axes (``others``), by arm and question."""
-
-    length: str
-    model: str
-    judge: str
-    others: str
-    arms: Mapping[ArmKey, Mapping[str, Row]]
-
-    @property
-    def heading(self) -> str:
-        judge = f", judge {self.judge}" if self.judge != "none" else ""
-        return f"length {self.length}, model {self.model}{judge}{self.others}"
-
-    def rows(self) -> list[Row]:
-        return [row for questions in self.arms.values() for row in questions.values()]
+CONTRASTS = {
+    **{f"Delta_D {r}": {f"{r}-pixels": 1, f"{r}-noimg": -1} for r in RETRIEVALS},
+    **{f"Delta_R {d}": {f"oracle-{d}": 1, f"text-{d}": -1} for d in DELIVERIES},
+    "interaction": {"oracle-pixels": 1, "oracle-noimg": -1, "text-pixels": -1, "text-noimg": 1},
+}
 
 
 def build(rows: Sequence[Row], facts: RunFacts) -> Table:
@@ -65,24 +44,17 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
 
     Raises BenchError when its rows mix corpora, protocols, renderers, scorers or models as served.
     """
-    groups = _groups(rows)
-    mine = [row for group in groups for row in group.rows()]
+    groups = group_rows(rows, ARMS)
+    mine = [row for group in groups for row in group.all_rows()]
     if not mine:
         return Table(ID, TITLE, COLUMNS, ())
-    digest = _only("corpora", mine, "corpus")
-    corpus = facts.corpora.get(digest, CorpusFacts("unknown corpus", bundled=False))
+    about, corpus = table_facts(ID, mine, facts)
     return Table(
         id=ID,
         title=TITLE,
         columns=COLUMNS,
         blocks=tuple(_block(group, facts) for group in groups),
-        facts=(
-            ("corpus", f"{corpus.name}, digest {digest[:12]}{', bundled' if corpus.bundled else ''}"),
-            ("protocol", _only("protocols", mine, "protocol")),
-            ("renderer", _only("renderers", mine, "renderer")),
-            ("contrasts", "not certified"),
-            *((("run", facts.run),) if facts.run else ()),
-        ),
+        facts=about,
         notes=(
             "n: answerable questions answered in all arms shown. Accuracy in percent, differences in points. W/L: "
             "questions won and lost; p: exact two-sided sign test on them. The interaction is the unhalved "
@@ -95,92 +67,18 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
 TABLE = TableSpec(ID, build)
 
 
-def _groups(rows: Iterable[Row]) -> list[_Group]:
-    found: dict[tuple[str, str, str, str], dict[ArmKey, dict[str, Row]]] = {}
-    for row in rows:
-        arm = (str(row.get("arm.retrieval")), str(row.get("arm.delivery")))
-        base = all(row.get(f"arm.{axis}", value) == value for axis, value in BASE.items())
-        if row["suite"] == "memlens" and base and arm in ARMS:
-            others = sorted(axis for axis in row if axis.startswith("arm.") and axis not in _OWN_AXES)
-            key = (
-                str(row.get("arm.length")),
-                str(row.get("arm.model")),
-                str(row.get("arm.judge", "none")),
-                "".join(f", {axis.removeprefix('arm.')} {row[axis]}" for axis in others),
-            )
-            found.setdefault(key, {}).setdefault(arm, {})[str(row["question"])] = row
-    in_order = sorted(found, key=lambda key: (_size(key[0]), key))
-    return [_Group(*key, found[key]) for key in in_order]
-
-
-def _size(length: str) -> int:
-    """So that 32k stands before 128k."""
-    digits = re.match(r"\d+", length)
-    return int(digits[0]) if digits else 0
-
-
-def _only(what: str, rows: Iterable[Row], field: str) -> str:
-    """The one value that the rows have. Raises BenchError when they have several."""
-    values = sorted({str(row[field]) for row in rows})
-    if len(values) > 1:
-        raise BenchError(f"{ID}: rows of different {what} cannot stand in one table: {', '.join(values)}")
-    return values[0] if values else _NONE
-
-
-def _answered(row: Row) -> bool:
-    return row["status"] in ("scored", "unparsed")
-
-
-def _count(row: Row, field: str) -> int:
-    value = row[field]
-    return value if isinstance(value, int) else 0
-
-
-def _score(row: Row) -> float:
-    """An unparsed answer has no score and is not correct."""
-    score = row["score"]
-    return float(score) if isinstance(score, int | float) else 0.0
-
-
-def _block(group: _Group, facts: RunFacts) -> Block:
-    present = [arm for arm in ARMS if arm in group.arms]
-    missing = [arm for arm in ARMS if arm not in group.arms]
-    answered = [row for row in group.rows() if _answered(row)]
-    answerable = {arm: {key: row for key, row in group.arms[arm].items() if row["answerable"]} for arm in present}
-    asked = sorted({key for questions in answerable.values() for key in questions})
-    left_out = {key: why for key in asked if (why := _why_left_out(key, answerable))}
-    kept = [key for key in asked if key not in left_out]
-    scores = {arm: {key: _score(answerable[arm][key]) for key in kept} for arm in present}
-    unparsed = _by_arm(
-        present, {arm: sum(answerable[arm][key]["status"] == "unparsed" for key in kept) for arm in present}
-    )
-    served = _only("models as served", [row for row in answered if row["model_served"]], "model_served")
-    label = f" ({EMBEDDED_READER})" if group.model in facts.embedded_models else ""
-    grid, values = _grid(scores, len(kept))
-    splits = sorted({str(row["split"]) for row in group.rows() if row["split"]})
+def _block(group: Group, facts: RunFacts) -> Block:
+    paired = pair(group, lambda row: bool(row["answerable"]))
+    grid, values = _grid(paired)
     return Block(
         heading=group.heading,
         facts=(
-            ("n", f"{len(kept)} answerable questions answered in {_arms_word(len(present))}"),
-            *((("missing arms", ", ".join("-".join(arm) for arm in missing)),) if missing else ()),
-            ("model as served", served + label),
-            ("scorer", _scorers(group, answered)),
-            *((("split", ", ".join(splits)),) if splits else ()),
-            (
-                "errors",
-                _by_arm(present, {arm: sum(not _answered(row) for row in group.arms[arm].values()) for arm in present}),
-            ),
-            (
-                "missing images",
-                _by_arm(
-                    present, {arm: sum(_count(row, "n_missing") for row in group.arms[arm].values()) for arm in present}
-                ),
-            ),
-            ("unparsed, counted as not correct", unparsed),
+            ("n", f"{paired.n} answerable questions answered in {_arms_word(len(group.rows))}"),
+            *group_facts(ID, group, ARMS, paired, facts, CONTRASTS),
         ),
         rows=grid,
-        left_out=tuple(left_out.items()),
-        notes=_refusals(present, group),
+        left_out=tuple(paired.left_out.items()),
+        notes=_refusals(group),
         values=values,
     )
 
@@ -189,70 +87,33 @@ def _arms_word(count: int) -> str:
     return "all four arms" if count == len(ARMS) else f"the {count} of {len(ARMS)} arms that were run"
 
 
-def _why_left_out(question: str, answerable: Mapping[ArmKey, Mapping[str, Row]]) -> str:
-    reasons = []
-    for arm, questions in answerable.items():
-        if question not in questions:
-            reasons.append(f"no row in {'-'.join(arm)}")
-        elif not _answered(questions[question]):
-            reasons.append(f"{questions[question]['error.kind']} error in {'-'.join(arm)}")
-    return "; ".join(reasons)
-
-
-def _by_arm(arms: Sequence[ArmKey], counts: Mapping[ArmKey, int]) -> str:
-    some = [f"{'-'.join(arm)} {counts[arm]}" for arm in arms if counts[arm]]
-    return ", ".join(some) or "0"
-
-
-def _scorers(group: _Group, answered: Iterable[Row]) -> str:
-    """The scorer of the answers, and the judge's where one judged. Raises BenchError when arms differ in it."""
-    scored = [row for row in answered if row["status"] == "scored"]
-    judged = {str(row["scorer"]) for row in scored if row["metric"] == "judge"}
-    rules = {str(row["scorer"]) for row in scored if row["metric"] != "judge"}
-    metrics = {row["metric"] for row in scored if row["metric"] != "judge" and row["answerable"]}
-    names = sorted(judged | rules)
-    if len(rules) > 1 or len(metrics) > 1 or len(judged) > (group.judge != "none"):
-        raise BenchError(f"{ID}: rows of different scorers cannot stand in one table: {', '.join(names)}")
-    return ", ".join(names) or _NONE
-
-
-def _refusals(arms: Sequence[ArmKey], group: _Group) -> tuple[str, ...]:
+def _refusals(group: Group) -> tuple[str, ...]:
     """The refusal rate on unanswerable questions, where such rows were run; it is not part of Table 1's n."""
     parts = []
-    for arm in arms:
-        rows = [row for row in group.arms[arm].values() if not row["answerable"] and _answered(row)]
+    for arm in ARMS:
+        rows = [row for row in group.rows.get(arm.name, {}).values() if not row["answerable"] and answered(row)]
         if rows:
-            parts.append(f"{'-'.join(arm)} {sum(row['refused'] is True for row in rows)}/{len(rows)}")
+            parts.append(f"{arm.name} {sum(row['refused'] is True for row in rows)}/{len(rows)}")
     return (f"Refused among answered unanswerable questions (not in n): {', '.join(parts)}.",) if parts else ()
 
 
-def _grid(
-    scores: Mapping[ArmKey, Mapping[str, float]], n: int
-) -> tuple[tuple[tuple[str, ...], ...], dict[str, Number]]:
+def _grid(paired: Paired) -> tuple[tuple[tuple[str, ...], ...], dict[str, Number]]:
     """The printed rows, and the numbers behind them by name."""
-    values: dict[str, Number] = {"n": n}
+    values: dict[str, Number] = {"n": paired.n}
     rows = []
     for retrieval, label in RETRIEVALS.items():
         accuracies = []
         for delivery in DELIVERIES:
-            arm = scores.get((retrieval, delivery))
-            mean = sum(arm.values()) / n if arm is not None and n else None
+            mean = paired.accuracy(f"{retrieval}-{delivery}")
             values[f"accuracy.{retrieval}.{delivery}"] = mean
-            accuracies.append(_NONE if mean is None else percent(mean))
-        delta = _difference(scores, (retrieval, "noimg"), (retrieval, "pixels"))
+            accuracies.append(cell(mean))
+        delta = paired.difference(f"{retrieval}-noimg", f"{retrieval}-pixels")
         values.update(_numbers(f"delta_d.{retrieval}", delta))
         rows.append((label, *accuracies, *_estimate_cells(delta)))
-    columns = {delivery: _difference(scores, ("text", delivery), ("oracle", delivery)) for delivery in DELIVERIES}
+    columns = {delivery: paired.difference(f"text-{delivery}", f"oracle-{delivery}") for delivery in DELIVERIES}
     for delivery, delta in columns.items():
         values.update(_numbers(f"delta_r.{delivery}", delta))
-    interaction = None
-    if all(arm in scores for arm in ARMS) and n:
-        interaction = two_by_two(
-            low_low=scores["text", "noimg"],
-            low_high=scores["text", "pixels"],
-            high_low=scores["oracle", "noimg"],
-            high_high=scores["oracle", "pixels"],
-        ).interaction
+    interaction = _interaction(paired)
     values.update(_numbers("interaction", interaction))
     estimate, counts, p = _estimate_cells(interaction)
     rows.append(
@@ -261,7 +122,7 @@ def _grid(
     rows.append(
         (
             "Delta_R W/L, p",
-            *(", ".join(_estimate_cells(delta)[1:]) if delta else _NONE for delta in columns.values()),
+            *(", ".join(_estimate_cells(delta)[1:]) if delta else NONE for delta in columns.values()),
             "",
             "",
             "",
@@ -270,16 +131,16 @@ def _grid(
     return tuple(rows), values
 
 
-def _difference(scores: Mapping[ArmKey, Mapping[str, float]], a: ArmKey, b: ArmKey) -> Effect | None:
-    """``b`` minus ``a`` over the kept questions; None when an arm is missing or no question is kept."""
-    if a not in scores or b not in scores or not scores[a]:
-        return None
-    return effect([scores[b][key] - scores[a][key] for key in scores[a]])
+def _interaction(paired: Paired) -> Effect | None:
+    """None when an arm is missing or no question is kept."""
+    scores = [paired.scores(name) for name in ("text-noimg", "text-pixels", "oracle-noimg", "oracle-pixels")]
+    known = [each for each in scores if each]
+    return two_by_two(*known).interaction if len(known) == len(scores) else None
 
 
 def _estimate_cells(found: Effect | None) -> tuple[str, str, str]:
     if found is None:
-        return _NONE, _NONE, _NONE
+        return NONE, NONE, NONE
     return signed(found.estimate), wins_losses(found.wins, found.losses), p_value(found.p)
 
 

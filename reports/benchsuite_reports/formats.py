@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import re
 import textwrap
@@ -15,6 +16,8 @@ WIDTH = 100
 """Columns of the terminal form."""
 LISTED = 10
 """Left-out ids that the terminal form lists; the other forms list all."""
+LONG = 50
+"""Characters from which a column of the LaTeX form is set as paragraphs."""
 _GAP = "  "
 
 
@@ -22,12 +25,14 @@ def as_text(table: Table) -> str:
     """Aligned plain text, at most 100 columns wide."""
     lines = _wrap(table.heading)
     lines += [line for fact in table.facts for line in _wrap_fact(fact)]
-    widths = _widths([table.columns, *(row for block in table.blocks for row in block.rows)])
-    rule = "-" * (sum(widths) + len(_GAP) * (len(widths) - 1))
     for block in table.blocks:
+        columns = _columns(table, block)
+        alike = [each.rows for each in table.blocks if _columns(table, each) == columns]
+        widths = _widths([columns, *(row for rows in alike for row in rows)])
+        rule = "-" * (sum(widths) + len(_GAP) * (len(widths) - 1))
         lines += ["", *_wrap(block.heading)]
         lines += [line for fact in _block_facts(block, LISTED) for line in _wrap_fact(fact)]
-        lines += [rule, *_aligned(table.columns, widths), rule]
+        lines += [rule, *_aligned(columns, widths), rule]
         lines += [line for row in block.rows for line in _aligned(row, widths)]
         lines.append(rule)
         lines += [line for note in block.notes for line in _wrap(note)]
@@ -42,7 +47,8 @@ def as_markdown(table: Table) -> str:
     for block in table.blocks:
         lines += ["", f"## {_md(block.heading)}", ""]
         lines += [f"- {label}: {_md(text)}" for label, text in _block_facts(block)]
-        lines += ["", _md_row(table.columns), _md_row([":--", *["--:"] * (len(table.columns) - 1)], raw=True)]
+        columns = _columns(table, block)
+        lines += ["", _md_row(columns), _md_row([":--", *["--:"] * (len(columns) - 1)], raw=True)]
         lines += [_md_row(row) for row in block.rows]
         for note in block.notes:
             lines += ["", _md(note)]
@@ -54,7 +60,8 @@ def as_markdown(table: Table) -> str:
 def as_csv(table: Table) -> str:
     """A header, then a line per row, led by table id, kind and block.
 
-    Facts, left-out ids and notes stand in lines of their own kind.
+    Facts, left-out ids and notes stand in lines of their own kind, and so do the columns of a block that has
+    others than the table.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -65,6 +72,8 @@ def as_csv(table: Table) -> str:
     for block in table.blocks:
         for label, text in _block_facts(block):
             writer.writerow([table.id, "fact", block.heading, label, text])
+        if block.columns:
+            writer.writerow([table.id, "columns", block.heading, *block.columns])
         for row in block.rows:
             writer.writerow([table.id, "row", block.heading, *row])
         for note in block.notes:
@@ -88,8 +97,9 @@ def as_json(table: Table) -> str:
                     {
                         "heading": block.heading,
                         "facts": dict(block.facts),
+                        "columns": _columns(table, block),
                         "rows": block.rows,
-                        "left_out": dict(block.left_out),
+                        "left_out": None if block.left_out is None else dict(block.left_out),
                         "notes": block.notes,
                         "values": dict(block.values),
                     }
@@ -106,21 +116,24 @@ def as_json(table: Table) -> str:
 
 
 def as_latex(table: Table) -> str:
-    """A ``table`` environment for booktabs; facts and notes stand below the rules."""
-    columns = len(table.columns)
+    """A ``table`` environment for booktabs; facts and notes stand below the rules.
+
+    Neighbouring blocks of the same columns share a tabular.
+    """
     lines = [
         r"\begin{table}[t]",
         r"\centering",
         rf"\caption{{{_tex(table.heading)}}}",
         rf"\label{{tab:{table.id}}}",
-        rf"\begin{{tabular}}{{l{'r' * (columns - 1)}}}",
-        r"\toprule",
-        _tex_row(table.columns),
     ]
-    for block in table.blocks:
-        lines += [r"\midrule", rf"\multicolumn{{{columns}}}{{l}}{{{_tex(block.heading)}}} \\"]
-        lines += [_tex_row(row) for row in block.rows]
-    lines += [r"\bottomrule", r"\end{tabular}", "", r"\par\smallskip"]
+    for columns, blocks in itertools.groupby(table.blocks, lambda block: _columns(table, block)):
+        stretch = list(blocks)
+        kinds = _tex_columns([columns, *(row for block in stretch for row in block.rows)])
+        lines += [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", _tex_row(columns)]
+        for block in stretch:
+            lines += [r"\midrule", rf"\multicolumn{{{len(columns)}}}{{l}}{{{_tex(block.heading)}}} \\"]
+            lines += [_tex_row(row) for row in block.rows]
+        lines += [r"\bottomrule", r"\end{tabular}", "", r"\par\smallskip"]
     lines.append(r"\begin{minipage}{\linewidth}\footnotesize")
     lines += [rf"{_tex(label)}: {_tex(text)}.\par" for label, text in table.facts]
     for block in table.blocks:
@@ -141,8 +154,14 @@ FORMATS: Mapping[str, Callable[[Table], str]] = {
 """The forms that are written to files, by extension."""
 
 
+def _columns(table: Table, block: Block) -> tuple[str, ...]:
+    return block.columns or table.columns
+
+
 def _block_facts(block: Block, listed: int | None = None) -> Iterator[tuple[str, str]]:
     yield from block.facts
+    if block.left_out is None:
+        return
     ids = [f"{question} ({reason})" for question, reason in block.left_out]
     shown = ids[:listed]
     more = f" and {len(ids) - len(shown)} more, listed in the files" if len(ids) > len(shown) else ""
@@ -213,6 +232,15 @@ def _tex(text: str) -> str:
 
 def _tex_row(cells: Sequence[str]) -> str:
     return " & ".join(_tex_number(_tex(cell)) for cell in cells) + r" \\"
+
+
+def _tex_columns(rows: Sequence[Sequence[str]]) -> str:
+    """Labels left, numbers right, and columns of sentences as paragraphs that share the width."""
+    longest = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    share = 0.7 / max(1, sum(width > LONG for width in longest))
+    return "".join(
+        rf"p{{{share:.2f}\linewidth}}" if width > LONG else "r" if i else "l" for i, width in enumerate(longest)
+    )
 
 
 def _tex_number(cell: str) -> str:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from benchsuite_reports.tokens import TokenCounts
 
 Row = Mapping[str, object]
 """An outcome row as ``outcomes.jsonl`` has it."""
@@ -17,47 +20,100 @@ EMBEDDED_READER = "OCR + MiniLM reader"
 
 @dataclass(frozen=True, slots=True)
 class CorpusFacts:
-    """``bundled`` corpora were made together with the embedded reader: their tables are no evidence."""
+    """``bundled`` corpora were made together with the embedded reader: their tables are no evidence.
+
+    ``files`` is the sha256 of each file of the corpus, by file name; empty where the run did not record them.
+    """
 
     name: str
     bundled: bool
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderFacts:
+    """A retrieval channel's encoder: ``name`` as it is chosen, ``checkpoint`` its weights' folder or package name,
+    ``identity`` what its vectors are keyed by."""
+
+    name: str
+    checkpoint: str = ""
+    identity: str = ""
+
+    @property
+    def shown(self) -> str:
+        return f"{self.name} ({self.checkpoint})" if self.checkpoint not in ("", self.name) else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class IndexCost:
+    """What an image index cost: ``images`` of ``tiles`` float32 vectors each, ``bytes`` on disk, ``encode_s``
+    seconds to embed all of them, and ``score_ms`` milliseconds in all for ``queries`` queries of this run."""
+
+    encoder: str
+    images: int
+    tiles: int
+    bytes: int
+    encode_s: float
+    queries: int
+    score_ms: float
+    device: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What a table must say that its rows cannot: corpora by digest, and who reads.
+    """What a table must say that its rows cannot: corpora by digest, who reads, what encodes, what it cost.
 
-    ``embedded_models`` are the values of the model axis that are the embedded reader. ``run`` names the run.
+    ``embedded_models`` are the values of the model axis that are the embedded reader, ``models`` the id each value
+    of the model or judge axis asks for. ``encoders`` stand by channel (text, image), ``index_costs`` by value of
+    the index axis. ``run`` names the run.
     """
 
     corpora: Mapping[str, CorpusFacts]
     embedded_models: frozenset[str] = frozenset()
     run: str = ""
+    models: Mapping[str, str] = field(default_factory=dict)
+    encoders: Mapping[str, EncoderFacts] = field(default_factory=dict)
+    index_costs: Mapping[str, IndexCost] = field(default_factory=dict)
+    tokens: TokenCounts | None = None
 
     @classmethod
-    def from_info(cls, info: Mapping[str, Any], run: str = "") -> RunFacts:
-        """From ``run.json``: ``corpora`` is {digest: {name, bundled}}, ``embedded_models`` a list."""
-        corpora = {
-            digest: CorpusFacts(str(each["name"]), bool(each["bundled"]))
-            for digest, each in info.get("corpora", {}).items()
-        }
-        return cls(corpora, frozenset(info.get("embedded_models", ())), run)
+    def from_info(cls, info: Mapping[str, Any], run: str = "", tokens: TokenCounts | None = None) -> RunFacts:
+        """From ``run.json``: {digest: {name, bundled, files}}, {channel: {name, ...}}, {index: {encoder, ...}}."""
+        return cls(
+            corpora={
+                digest: CorpusFacts(str(each["name"]), bool(each["bundled"]), each.get("files", {}))
+                for digest, each in info.get("corpora", {}).items()
+            },
+            embedded_models=frozenset(info.get("embedded_models", ())),
+            run=run,
+            models={name: str(each["model"]) for name, each in info.get("models", {}).items()},
+            encoders={channel: _known(EncoderFacts, each) for channel, each in info.get("encoders", {}).items()},
+            index_costs={index: _known(IndexCost, each) for index, each in info.get("index_costs", {}).items()},
+            tokens=tokens,
+        )
+
+
+def _known(kind: type[Any], values: Mapping[str, Any]) -> Any:
+    """The dataclass from those of the values that it has fields for."""
+    return kind(**{name: values[name] for name in kind.__dataclass_fields__ if name in values})
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One stretch of a table (one model at one length): rows under the table's columns.
+    """One stretch of a table (one model at one length): rows under ``columns``, or the table's if there are none.
 
-    ``facts`` are label and text, printed above the rows. ``left_out`` are question ids with the reason.
+    ``facts`` are label and text, printed above the rows. ``left_out`` are question ids with the reason; None for a
+    block that shows a part of another's questions.
     ``values`` are the numbers behind the texts, unrounded, for the JSON form; fractions, not points.
     """
 
     heading: str
     facts: tuple[tuple[str, str], ...]
     rows: tuple[tuple[str, ...], ...]
-    left_out: tuple[tuple[str, str], ...] = ()
+    left_out: tuple[tuple[str, str], ...] | None = ()
     notes: tuple[str, ...] = ()
     values: Mapping[str, Number] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +141,13 @@ class TableSpec:
     """How a module offers its table: a module-level ``TABLE`` of this type is found by itself.
 
     ``build`` is a pure function of outcome rows. It returns a Table without blocks when none of the rows
-    belong to it and raises BenchError rather than mix what must not be mixed.
+    belong to it and raises BenchError rather than mix what must not be mixed. ``needs_tokens``: it shows token
+    counts, which are taken before it is built (see ``tokens``).
     """
 
     id: str
     build: Callable[[Sequence[Row], RunFacts], Table]
+    needs_tokens: bool = False
 
 
 def percent(fraction: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from benchsuite_reports.table import Row, RunFacts, Table, TableSpec
 
 
 def discover_tables() -> tuple[dict[str, TableSpec], list[str]]:
-    """Every module-level ``TABLE`` of this package by id, and a line per module that cannot be imported."""
+    """Every module-level ``TABLE`` of this package by id, in the order of their numbers, and a line per module that
+    cannot be imported."""
     found: dict[str, TableSpec] = {}
     problems = []
     for module in sorted(pkgutil.iter_modules(benchsuite_reports.__path__), key=lambda each: each.name):
@@ -26,7 +28,18 @@ def discover_tables() -> tuple[dict[str, TableSpec], list[str]]:
             continue
         if isinstance(spec, TableSpec):
             found[spec.id] = spec
-    return found, problems
+    return dict(sorted(found.items(), key=lambda each: _natural(each[0]))), problems
+
+
+def needs_tokens(ids: Collection[str]) -> bool:
+    """Whether one of these tables shows token counts, which have to be taken first (``tokens.count_tokens``)."""
+    specs, _ = discover_tables()
+    return any(specs[name].needs_tokens for name in ids if name in specs)
+
+
+def _natural(table: str) -> list[tuple[str, int]]:
+    """So that table 2 stands before table 18."""
+    return [(words, int(digits or 0)) for words, digits in re.findall(r"(\D*)(\d*)", table)]
 
 
 def write_tables(

@@ -135,6 +135,26 @@ def test_errors_are_left_out_by_name_and_unparsed_answers_are_not_correct():
     assert cells(table)["Text channel (text)"] == ("100.00", "66.67", "+33.33", "1/0", "1.0")
 
 
+def test_errors_bound_every_contrast_and_a_sign_that_is_open_is_marked():
+    clean = build(grid((1.0, 0.0, 1.0, 0.0)), REAL)
+    assert not [label for label in facts(clean) if label.startswith("worst case")]
+    table = build(grid((1.0, 0.0, 1.0, 0.0), (1.0, "error", 0.0, 0.0)), REAL)
+    (line,) = [text for label, text in facts(table).items() if label.startswith("worst case")]
+    assert line.split("; ") == [
+        "oracle-noimg 0.00 to 50.00",
+        "Delta_D oracle +50.00 to +100.00",
+        "Delta_R noimg +0.00 to +50.00",
+        "interaction +0.00 to +50.00",
+    ]
+    opened = build(grid((1.0, 0.0, 1.0, 0.0), (1.0, 1.0, "error", 0.0), (1.0, "error", 0.0, 1.0)), REAL)
+    (line,) = [text for label, text in facts(opened).items() if label.startswith("worst case")]
+    assert line.endswith("interaction +0.00 to +66.67")
+    assert "Delta_D text +0.00 to +33.33" in line
+    worse = build(grid((0.0, "error", 1.0, 0.0), (1.0, "error", 1.0, 0.0)), REAL)
+    (line,) = [text for label, text in facts(worse).items() if label.startswith("worst case")]
+    assert "Delta_D oracle -50.00 to +50.00 (sign open)" in line
+
+
 def test_unanswerable_questions_are_not_in_n_but_their_refusals_are_noted():
     rows = grid((1.0, 0.0, 1.0, 0.0))
     for i, refused in enumerate([True, True, False]):

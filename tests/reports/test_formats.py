@@ -167,3 +167,30 @@ def test_signed_points(fraction, text):
 
 def test_percent():
     assert percent(76 / 173) == "43.93"
+
+
+def columns_of_ones_own():
+    shared = table().blocks[0]
+    other = Block("by stratum", (), (("label", "7"),), left_out=None, values={"n": 7}, columns=("Stratum", "n"))
+    return table(blocks=(shared, other, Block("more", (), (("a", "b", "c", "d"),))))
+
+
+def test_a_block_with_columns_of_its_own_has_them_in_every_form():
+    lines = as_text(columns_of_ones_own()).splitlines()
+    assert "Stratum  n" in lines
+    assert "label    7" in lines
+    assert lines.count("Set   Score  Delta_D       p") == 2
+    assert "| Stratum | n |" in as_markdown(columns_of_ones_own())
+    read = list(csv.reader(io.StringIO(as_csv(columns_of_ones_own()))))
+    assert ["demo", "columns", "by stratum", "Stratum", "n"] in read
+    blocks = json.loads(as_json(columns_of_ones_own()))["blocks"]
+    assert [block["columns"][0] for block in blocks] == ["Set", "Stratum", "Set"]
+    latex = as_latex(columns_of_ones_own())
+    assert latex.count(r"\begin{tabular}{lrrr}") == 2
+    assert r"\begin{tabular}{lr}" in latex
+    assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 3
+
+
+def test_a_part_of_another_blocks_questions_says_nothing_of_what_is_left_out():
+    assert as_text(columns_of_ones_own()).count("left out:") == 2
+    assert json.loads(as_json(columns_of_ones_own()))["blocks"][1]["left_out"] is None

@@ -7,7 +7,7 @@ import pytest
 import benchsuite_reports
 from benchsuite.outcome import Outcome
 from benchsuite_reports.table import CorpusFacts, RunFacts
-from benchsuite_reports.write import discover_tables, write_tables
+from benchsuite_reports.write import discover_tables, needs_tokens, write_tables
 
 FACTS = RunFacts({"d1": CorpusFacts("memlens-mini", bundled=True)})
 
@@ -56,7 +56,8 @@ def more_modules(tmp_path, monkeypatch):
 
 def test_the_packages_own_tables_are_found():
     found, problems = discover_tables()
-    assert list(found) == ["delivermem_t1"]
+    assert list(found) == [f"delivermem_t{number}" for number in (1, 2, 6, 7, 8, 18)]
+    assert [name for name in found if needs_tokens([name])] == ["delivermem_t18"]
     assert problems == []
 
 
@@ -92,7 +93,10 @@ def test_a_refusal_to_mix_is_one_problem(tmp_path, more_modules):
 def test_only_the_tables_asked_for_and_an_unknown_one_is_named(tmp_path, more_modules):
     tables, problems = write_tables(tmp_path, rows(), FACTS, ["extra_t1", "delivermem_t9"])
     assert [table.id for table in tables] == ["extra_t1"]
-    assert "table delivermem_t9: no such table; there are delivermem_t1, extra_t1, faulty_t2" in problems
+    known = (
+        "delivermem_t1, delivermem_t2, delivermem_t6, delivermem_t7, delivermem_t8, delivermem_t18, extra_t1, faulty_t2"
+    )
+    assert f"table delivermem_t9: no such table; there are {known}" in problems
 
 
 def test_a_table_without_rows_is_written_by_nobody_and_named_when_asked_for(tmp_path):

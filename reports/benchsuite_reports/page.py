@@ -1,0 +1,350 @@
+"""One self-contained HTML page from plain data: what reached a model under each arm of a question.
+
+The paper's Figure 1 and Table 11 are the model: a line a condition, then the requests side by side. Nothing is
+fetched and nothing runs: no script, no address, every distinct image once in the file. The page is HTML and
+well-formed XML at once.
+"""
+
+from __future__ import annotations
+
+import base64
+import difflib
+import html
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
+from itertools import count
+
+from benchsuite.outcome import clean_text
+from benchsuite_reports.shown import (
+    ADDED,
+    CHANGED,
+    MISSING,
+    Block,
+    Comparison,
+    Mark,
+    Picture,
+    Segment,
+    ShownArm,
+    ShownQuestion,
+    ShownRequest,
+    compare,
+)
+from benchsuite_reports.table import PIPELINE_CHECK
+
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+SHOWN_OF_MISSING = 200
+"""Characters shown of a text that only the other request has; it stands whole in that request's column."""
+DIFFED = 3000
+"""Words on either side up to which a changed text is compared word by word; beyond, it is shown replaced."""
+
+_WORD = re.compile(r"\w+|\s+|[^\w\s]")
+# what HTML cannot hold or no reader would see: controls as their Unicode pictures, the rest as U+FFFD
+_SIGNS: Mapping[int, int] = {
+    **{code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"},
+    **dict.fromkeys([*range(0x80, 0xA0), 0xFFFE, 0xFFFF], 0xFFFD),
+    0x7F: 0x2421,
+}
+
+
+def render_page(shown: ShownQuestion) -> str:
+    """The whole page. Pure: equal data give equal pages."""
+    base = shown.arms[shown.against]
+    compared = [
+        compare(arm.request, None if arm is base else base.request) if arm.request is not None else None
+        for arm in shown.arms
+    ]
+    title = f"{shown.id}: {', '.join(arm.name for arm in shown.arms)}"
+    style = (resources.files("benchsuite_reports") / "page.css").read_text(encoding="utf-8")
+    return "\n".join(
+        [
+            "<!DOCTYPE html>",
+            '<html lang="en">',
+            '<head><meta charset="utf-8"/>',
+            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"/>',
+            '<meta name="viewport" content="width=device-width, initial-scale=1"/>',
+            f"<title>{_text(title)}</title>",
+            f"<style>\n{style}</style></head>",
+            "<body>",
+            *_header(shown, compared),
+            "<main>",
+            *_overview(shown, compared),
+            '<div class="arms">',
+            *(line for number in range(len(shown.arms)) for line in _arm(shown, number, compared[number])),
+            "</div>",
+            *_pictures(shown.arms),
+            "</main>",
+            "</body></html>",
+            "",
+        ]
+    )
+
+
+def differs_in(arms: Sequence[ShownArm], compared: Sequence[Comparison | None]) -> str:
+    """The axes on which the arms differ, with their values, and what differs in the requests."""
+    parts = []
+    for axis in dict.fromkeys(axis for arm in arms for axis in arm.axes):
+        values = list(dict.fromkeys(arm.axes.get(axis, "none") for arm in arms))
+        if len(values) > 1:
+            parts.append(f"{axis} ({', '.join(values)})")
+    known = [each for each in compared if each is not None and each.other]
+    kinds = sorted({kind for each in known for kind in each.kinds})
+    if kinds:
+        parts.append(f"segments: {', '.join(kinds)}")
+    if any(each.reordered for each in known):
+        parts.append("order of items")
+    settings = sorted({name for each in known for name in each.settings})
+    if settings:
+        parts.append(f"sent with another {', '.join(settings)}")
+    if known and not (kinds or settings or any(each.reordered for each in known)):
+        parts.append("the requests are the same")
+    return "; ".join(parts) or "nothing"
+
+
+def word_diff(before: str, after: str) -> Iterator[tuple[str, str]]:
+    """(change, text) pieces, change being ``=``, ``-`` or ``+``: those of ``=`` and ``+`` make ``after``."""
+    old, new = _WORD.findall(before), _WORD.findall(after)
+    if max(len(old), len(new)) > DIFFED:
+        yield from (("-", before), ("+", after))
+        return
+    for change, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if change == "equal":
+            yield "=", "".join(old[a:b])
+            continue
+        if b > a:
+            yield "-", "".join(old[a:b])
+        if d > c:
+            yield "+", "".join(new[c:d])
+
+
+def _header(shown: ShownQuestion, compared: Sequence[Comparison | None]) -> Iterator[str]:
+    yield "<header>"
+    if shown.pipeline_check:
+        yield f'<p class="check">{PIPELINE_CHECK}</p>'
+    yield f'<h1 dir="auto">{_text(shown.text)}</h1>'
+    facts = [("gold", shown.gold), ("type", shown.type), ("date", shown.date), ("question", shown.id), *shown.facts]
+    yield _facts(facts)
+    if len(shown.arms) > 1:
+        yield f'<p class="differs"><b>differs in:</b> {_text(differs_in(shown.arms, compared))}</p>'
+        yield (
+            f'<p class="legend">marked against <a href="#arm-{shown.against + 1}">'
+            f'{_text(shown.arms[shown.against].name)}</a>: <span class="mark added">{ADDED}</span> '
+            f'<span class="mark missing">{MISSING}</span> <span class="mark changed">{CHANGED}</span>; '
+            "items that are the same there are folded.</p>"
+        )
+    yield "</header>"
+
+
+def _overview(shown: ShownQuestion, compared: Sequence[Comparison | None]) -> Iterator[str]:
+    """The paper's Table 11: a line a condition."""
+    yield '<div class="wide" role="region" aria-label="conditions" tabindex="0"><table><thead><tr>'
+    yield '<th scope="col">condition</th><th scope="col">what reached the model</th>'
+    if len(shown.arms) > 1:
+        yield f'<th scope="col">against {_text(shown.arms[shown.against].name)}</th>'
+    yield '<th scope="col">answer</th><th scope="col">outcome</th></tr></thead><tbody>'
+    for number, (arm, comparison) in enumerate(zip(shown.arms, compared, strict=True), 1):
+        yield f'<tr><th scope="row"><a href="#arm-{number}">{_text(arm.name)}</a></th>'
+        yield f"<td>{_text(_content(arm.request, shown.gold_items) or arm.problem)}</td>"
+        if len(shown.arms) > 1:
+            yield f"<td>{_text(_versus(comparison, number - 1 == shown.against))}</td>"
+        yield f'<td dir="auto">{_text(arm.answer)}</td><td>{_outcome(arm)}</td></tr>'
+    yield "</tbody></table></div>"
+
+
+def _content(request: ShownRequest | None, gold: frozenset[str]) -> str:
+    if request is None:
+        return ""
+    items = request.items
+    images = sum(segment.picture is not None for segment in request.segments)
+    known = f" ({len(gold.intersection(items))} of {len(gold)} gold)" if gold else ""
+    return f"{_count(len(items), 'item')}{known}, {_count(images, 'image')}"
+
+
+def _versus(comparison: Comparison | None, is_base: bool) -> str:
+    if is_base:
+        return ""
+    if comparison is None or not comparison.other:
+        return "not compared: a request is not recorded"
+    return comparison.sentence or "the same request"
+
+
+def _outcome(arm: ShownArm) -> str:
+    return f'<span class="word {_name(arm.word)}">{_text(arm.word)}</span> {_text(arm.score)}'
+
+
+def _arm(shown: ShownQuestion, number: int, comparison: Comparison | None) -> Iterator[str]:
+    arm = shown.arms[number]
+    yield f'<section class="arm" id="arm-{number + 1}" aria-labelledby="name-{number + 1}">'
+    yield f'<h2 id="name-{number + 1}">{_text(arm.name)}</h2>'
+    yield _facts(arm.facts)
+    if arm.request is None or comparison is None:
+        yield f'<p class="gone">no request to show: {_text(arm.problem)}</p>'
+    else:
+        yield from _request(comparison, shown.gold_items, comparison.other)
+    yield '<h3>answer</h3><div class="answer">'
+    yield f'<p dir="auto">{_text(arm.answer) or "none"}</p><p>{_outcome(arm)}</p>'
+    if arm.request is not None and arm.problem:
+        yield f'<p class="gone">{_text(arm.problem)}</p>'
+    if arm.request is not None and arm.request.reply is not None and arm.request.reply != arm.answer:
+        yield "<details><summary>reply as it came</summary>"
+        yield f'<div class="text" dir="auto">{_text(arm.request.reply)}</div></details>'
+    yield "</div>"
+    for call in arm.further:
+        words = f"{call.role} {call.model}: {_first_words(call.reply)}"
+        yield f'<details class="further"><summary>{_text(words)}</summary>'
+        yield _facts([("request", call.key), ("reply", "not stored" if call.reply is None else call.reply)])
+        yield from _request(compare(call, None), frozenset(), False)
+        yield "</details>"
+    yield "</section>"
+
+
+def _request(comparison: Comparison, gold: frozenset[str], fold: bool) -> Iterator[str]:
+    images = count(1)
+    for role, blocks in comparison.messages:
+        yield f'<h3>{_text(role)}</h3><div class="message">'
+        for block in blocks:
+            yield from _block(block, gold, images, fold)
+        yield "</div>"
+
+
+def _block(block: Block, gold: frozenset[str], images: Iterator[int], fold: bool) -> Iterator[str]:
+    """An item as a frame of its own, or a bare segment; what is the same as in the other request is folded."""
+    lines = [line for mark in block.marks for line in _segment(mark, block, images)]
+    absent = all(mark.change == MISSING for mark in block.marks)
+    name = ""
+    if block.item:
+        if absent:
+            where = f"{block.place_there} there"
+        elif block.place_there in (0, block.place):
+            where = str(block.place)
+        else:
+            where = f"{block.place}, {_ordinal(block.place_there)} there"
+        name = f"item {where} <code>{_text(block.item)}</code>"
+        name += ' <span class="gold">gold</span>' if block.item in gold else ""
+    if fold and not block.changed:
+        first = next((mark.segment for mark in block.marks if mark.segment.kind == "text"), block.marks[0].segment)
+        pictures = sum(mark.segment.picture is not None for mark in block.marks)
+        more = f", {_count(pictures, 'image')}" if pictures else ""
+        words = f"<bdi>{_text(_first_words(first.text))}</bdi>{more}"
+        yield f'<details class="same"><summary>{name or _text(first.kind)}, same: {words}</summary>'
+        yield from lines
+        yield "</details>"
+    elif block.item:
+        yield f'<div class="item{" missing" if absent else ""}"><p class="name">{name}</p>'
+        yield from lines
+        yield "</div>"
+    else:
+        yield from lines
+
+
+def _segment(mark: Mark, block: Block, images: Iterator[int]) -> Iterator[str]:
+    segment = mark.segment
+    state = {ADDED: " added", MISSING: " missing", CHANGED: " changed"}.get(mark.change, "")
+    label = f'<span class="mark{state}">{mark.change}</span>' if mark.change else ""
+    kind = _text(segment.kind)
+    yield f'<div class="segment{state}" data-kind="{kind}"><p class="kind">{kind}{label}</p>'
+    place = block.place_there if mark.change == MISSING else block.place
+    if segment.picture is not None:
+        number = 0 if mark.change == MISSING else next(images)
+        yield from _picture(segment.picture, mark, number, f", item {place}" if place else "")
+    elif segment.text is None:
+        yield f'<p class="gone">{_text(segment.problem)}</p>'
+    elif mark.change == MISSING:
+        yield f'<div class="text" dir="auto"><del>{_text(_first_words(segment.text, SHOWN_OF_MISSING))}</del></div>'
+    elif mark.before is not None and mark.before.text is not None:
+        yield f'<div class="text" dir="auto">{_marked_up(mark.before.text, segment.text)}</div>'
+    else:
+        yield f'<div class="text" dir="auto">{_text(segment.text)}</div>'
+    yield "</div>"
+
+
+def _marked_up(before: str, after: str) -> str:
+    return "".join(_piece(change, text) for change, text in word_diff(before, after))
+
+
+def _piece(change: str, text: str) -> str:
+    """Space alone gets a sign by its class: what is different must be seen, and the text stay as it is."""
+    if change == "=":
+        return _text(text)
+    tag = "ins" if change == "+" else "del"
+    sign = "" if not text.isspace() else ' class="line"' if "\n" in text else ' class="space"'
+    return f"<{tag}{sign}>{_text(text)}</{tag}>"
+
+
+def _picture(picture: Picture, mark: Mark, number: int, where: str) -> Iterator[str]:
+    size = f"{picture.width}x{picture.height}"
+    if mark.change == MISSING:
+        yield f'<p class="gone">image, {size}{where} there</p>'
+        return
+    name = f"image {number}, {size}{where}"
+    if picture.data is None:
+        yield f'<p class="gone">{_text(name)}: {_text(picture.problem)}</p>'
+    else:
+        yield f'<a href="#full-{_name(picture.sha256)}"><svg role="img" aria-label="{_text(name)}" {_box(picture)}>'
+        yield f'<use href="#pixels-{_name(picture.sha256)}"/></svg></a>'
+    yield f'<p class="caption">{_text(name)}; {_text(picture.treatment)}{_text(_change_of(picture, mark.before))}</p>'
+
+
+def _change_of(picture: Picture, before: Segment | None) -> str:
+    if before is None or before.picture is None:
+        return ""
+    old = before.picture
+    if old.source != picture.source:
+        return f"; another image there, {old.width}x{old.height}"
+    return f"; the same stored image there {old.treatment}, {old.width}x{old.height}"
+
+
+def _pictures(arms: Sequence[ShownArm]) -> Iterator[str]:
+    """Every distinct image once, at full size; the arms refer to these."""
+    known: dict[str, Picture] = {}
+    for request in (call for arm in arms for call in (arm.request, *arm.further) if call is not None):
+        for segment in request.segments:
+            if segment.picture is not None and segment.picture.data is not None:
+                known.setdefault(segment.picture.sha256, segment.picture)
+    if not known:
+        return
+    yield '<section class="pictures" aria-labelledby="pictures"><h2 id="pictures">images as sent, each once</h2>'
+    for sha256, picture in known.items():
+        data = base64.b64encode(picture.data or b"").decode()
+        facts = (
+            f"{picture.width}x{picture.height}, {picture.mime}, {len(picture.data or b'')} bytes, {picture.treatment}"
+        )
+        yield f'<figure id="full-{_name(sha256)}"><svg role="img" aria-label="{_text(facts)}" {_box(picture)}>'
+        yield f'<image id="pixels-{_name(sha256)}" width="{picture.width}" height="{picture.height}" '
+        yield f'href="data:{_text(picture.mime)};base64,{data}"/></svg>'
+        yield f"<figcaption>{_text(facts)}<br/><code>sha256 {_text(sha256)}</code></figcaption></figure>"
+    yield "</section>"
+
+
+def _box(picture: Picture) -> str:
+    size = f'width="{picture.width}" height="{picture.height}"'
+    return f'{size} viewBox="0 0 {picture.width} {picture.height}"'
+
+
+def _facts(facts: Sequence[tuple[str, str]]) -> str:
+    rows = "".join(f'<dt>{_text(label)}</dt><dd dir="auto">{_text(text)}</dd>' for label, text in facts)
+    return f"<dl>{rows}</dl>"
+
+
+def _text(text: str) -> str:
+    """Escaped for content and attributes; what no page can hold or show stands as a visible sign."""
+    return html.escape(clean_text(text).translate(_SIGNS), quote=True)
+
+
+def _name(text: str) -> str:
+    """Safe in a class or an id, whatever the record says."""
+    return re.sub(r"[^\w-]", "_", text, flags=re.ASCII)
+
+
+def _first_words(text: str | None, length: int = 60) -> str:
+    line = " ".join((text or "").split())
+    return line if len(line) <= length else f"{line[: length - 1].rstrip()}…"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _ordinal(number: int) -> str:
+    ending: Mapping[int, str] = {1: "st", 2: "nd", 3: "rd"}
+    return f"{number}{'th' if 10 <= number % 100 <= 20 else ending.get(number % 10, 'th')}"
