@@ -4,7 +4,7 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install install-dev bench test test-slow lint perf clean
+.PHONY: install install-dev bench test test-slow lint perf perf-size clean
 
 install: $(VENV)/installed
 
@@ -38,6 +38,11 @@ lint: install-dev
 perf: install-dev
 	$(BIN)/python tests/perf/throughput.py
 	$(BIN)/python tests/perf/footprint.py
+	$(BIN)/python tests/perf/maxsim.py
+
+# writes 700 MB into a temporary folder
+perf-size: install-dev
+	$(BIN)/python tests/perf/big.py
 
 clean:
 	rm -rf $(VENV) .bench

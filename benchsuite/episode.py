@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchsuite.corpus.model import Image, Item, Question
-from benchsuite.delivery.images import ImageDesk, ImageReader
+from benchsuite.corpus.model import Item, Question
+from benchsuite.delivery.images import ImageDesk, ImageReader, ImageSlot
 from benchsuite.delivery.protocol import Protocol
-from benchsuite.delivery.render import RENDERER, missing_images, render, shown_images
+from benchsuite.delivery.render import RENDERER, image_slots, missing_images, render
 from benchsuite.delivery.spec import Delivery, parse_delivery
 from benchsuite.errors import BenchError, ConfigError, DataError, EndpointError
 from benchsuite.models.ask import Answered, Asker
@@ -22,7 +22,7 @@ from benchsuite.models.wire import Request, WireImage, skeleton
 from benchsuite.outcome import Outcome
 from benchsuite.plan import Arm
 from benchsuite.registry import Component, Ranking, Registry, Scorer, Services
-from benchsuite.scoring.judge import JUDGE, judge_messages, parse_verdict
+from benchsuite.scoring.judge import JUDGE, is_judged, judge_messages, parse_verdict, tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,8 @@ class Stimulus:
 
 @dataclass(slots=True)
 class Workbench:
-    """What episodes of one process share. ``record`` takes a call's skeleton line and its request."""
+    """What episodes of one process share. ``record`` takes a call's skeleton line and its request; ``readers``
+    gives the stored bytes of an image, by its sha256, to whatever retrieves by pixels."""
 
     registry: Registry
     models: Mapping[str, ModelSpec]
@@ -49,15 +50,23 @@ class Workbench:
     desk: ImageDesk
     services: Services
     record: Callable[[dict[str, Any], Request], None]
+    readers: dict[str, ImageReader] = field(default_factory=dict)
+    judge_votes: int = 1
     run: Mapping[str, Any] = field(default_factory=dict)
-    _components: dict[str, Any] = field(default_factory=dict)
+    _axes: dict[str, tuple[str, ...]] = field(default_factory=dict)  # of each component
+    _components: dict[tuple[Any, ...], Any] = field(default_factory=dict)
     _deliveries: dict[str, Delivery] = field(default_factory=dict)
 
-    def component(self, component: Component) -> Any:
-        """The one instance of a registered component in this process."""
-        if component.name not in self._components:
-            self._components[component.name] = component.build(self.services)
-        return self._components[component.name]
+    def component(self, component: Component, arm: Arm) -> Any:
+        """The one instance of a registered component in this process, for the arm's values of the axes it uses."""
+        axes = self._axes.get(component.name)
+        if axes is None:
+            axes = self._axes[component.name] = component.uses(self.registry.suite_axes)
+        values = {axis: arm[axis] for axis in axes}
+        key = (component.name, *values.values())
+        if key not in self._components:
+            self._components[key] = component.build(self.services, values)
+        return self._components[key]
 
     def delivery(self, text: str) -> Delivery:
         if text not in self._deliveries:
@@ -114,7 +123,7 @@ async def _answer_and_score(
         n_missing=missing_images(items, delivery),
         n_gold_delivered=len(gold.intersection(turn for item in items for turn in item.turn_ids)),
     )
-    images = await _prepare(bench.desk, shown_images(items, delivery), delivery, stimulus.image_bytes)
+    images = await _prepare(bench.desk, image_slots(items, delivery), delivery, stimulus.image_bytes)
     messages = render(items, question.query(), delivery, protocol, images)
     request = Request(spec.model, messages, spec.params)
     row["n_images"] = len(request.images)
@@ -129,7 +138,8 @@ async def _answer_and_score(
         fingerprint=reply.fingerprint,
         finish=reply.finish,
     )
-    score = stimulus.scorer.score(question, reply.text, protocol.refusal)
+    size = {"output_tokens": reply.completion_tokens} if stimulus.scorer.takes_tokens else {}
+    score = stimulus.scorer.score(question, reply.text, protocol.refusal, **size)
     row.update(
         status="unparsed" if score.word == "unparsed" else "scored",
         word=score.word,
@@ -137,11 +147,11 @@ async def _answer_and_score(
         refused=score.refused,
         metric=score.metric,
         score=score.score,
-        scores={} if score.score is None else {score.metric: score.score},
+        scores={} if score.score is None else {score.metric: score.score, **score.extra},
         scorer=score.scorer,
     )
     judge = arm.text("judge")
-    if judge != "none" and question.answerable and score.word in ("right", "wrong"):
+    if judge != "none" and is_judged(question, score, stimulus.scorer.mode):
         await _judge(stimulus, bench, bench.model(judge), row, calls)
 
 
@@ -151,7 +161,8 @@ async def retrieve(stimulus: Stimulus, arm: Arm, delivery: Delivery, bench: Work
     component = bench.registry.retrievals.get(name)
     if component is None:
         raise ConfigError(f"retrieval has no value {name!r}; known: {', '.join(bench.registry.retrievals)}")
-    retriever = bench.component(component)
+    retriever = bench.component(component, arm)
+    bench.readers.update((image.sha256, stimulus.image_bytes) for item in stimulus.items for image in item.images)
     arguments: list[Any] = [stimulus.question.query(), stimulus.items, int(arm["k"])]
     if component.oracle:
         arguments.append(stimulus.question.evidence)
@@ -181,29 +192,33 @@ def order_items(items: Sequence[Item], ranking: Ranking, order: str, name: str) 
 
 
 async def _prepare(
-    desk: ImageDesk, images: Sequence[Image], delivery: Delivery, reader: ImageReader
+    desk: ImageDesk, slots: Sequence[ImageSlot], delivery: Delivery, reader: ImageReader
 ) -> dict[str, WireImage]:
     prepared: dict[str, WireImage] = {}
-    for image in images:
-        if image.sha256 not in prepared:
-            wire = desk.ready(image, delivery, reader)
+    for slot in slots:
+        if slot.key not in prepared:
+            wire = desk.ready(slot, delivery, reader)
             if wire is None:
-                wire = await asyncio.to_thread(desk.prepare, image, delivery, reader)
-            prepared[image.sha256] = wire
+                wire = await asyncio.to_thread(desk.prepare, slot, delivery, reader)
+            prepared[slot.key] = wire
     return prepared
 
 
 async def _judge(
     stimulus: Stimulus, bench: Workbench, spec: ModelSpec, row: dict[str, Any], calls: list[Answered]
 ) -> None:
-    request = Request(spec.model, judge_messages(stimulus.question, row["answer"]), spec.params)
-    answered = await _call(bench, stimulus.cell, "judge", spec, request, 0, calls)
-    verdict = parse_verdict(answered.reply.text)
-    row.update(metric="judge", score=verdict, scorer=JUDGE)
-    if verdict is None:  # a judge without a verdict has judged nothing
+    messages = judge_messages(stimulus.question, row["answer"], stimulus.protocol.refusal)
+    request = Request(spec.model, messages, spec.params)
+    verdicts: list[float | None] = []
+    for vote in range(bench.judge_votes):  # one after the other: their order is that of the row's requests
+        reply = (await _call(bench, stimulus.cell, "judge", spec, request, vote, calls)).reply
+        verdicts.append(parse_verdict(reply.text, reply.finish))
+    found = tally(verdicts)
+    row.update(metric="judge", score=found.verdict, scorer=JUDGE, scores={**row["scores"], **found.scores()})
+    if found.verdict is None:  # a judge without a verdict has judged nothing
         row.update(status="unparsed", word="unparsed")
-    else:
-        row.update(word="right" if verdict else "wrong", scores={**row["scores"], "judge": verdict})
+    elif found.verdict or row["word"] != "refused":
+        row.update(word="right" if found.verdict else "wrong")
 
 
 async def _call(
@@ -226,7 +241,7 @@ def _opening_row(stimulus: Stimulus, arm: Arm, bench: Workbench) -> dict[str, An
         "type": question.type,
         "split": question.split,
         "cluster": question.cluster,
-        "labels": list(question.labels),
+        "labels": [*question.labels, *stimulus.scorer.labels(question)],
         "answerable": question.answerable,
         "arm": arm.as_dict(),
         "status": "error",

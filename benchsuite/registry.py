@@ -1,7 +1,8 @@
 """The open registry: named components on axes. Built-in modules and third-party plugins use the same calls.
 
 A factory is called once per process, when a cell first needs it. If it takes a parameter called ``services``,
-it gets the engine's :class:`Services`; its other parameters must have defaults, which are recorded.
+it gets the engine's :class:`Services`; one named like a suite axis gets the arm's value, and there is one
+instance per value. Its other parameters must have defaults, which are recorded.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -21,13 +22,15 @@ from benchsuite.plan import DEFAULTS, LEADING_AXES, TRAILING_AXES, Value
 if TYPE_CHECKING:
     import numpy as np
 
-    from benchsuite.corpus.model import Evidence, Item, Query, Question
+    from benchsuite.corpus.model import Evidence, Image, Item, Query, Question
     from benchsuite.corpus.store import Source
     from benchsuite.delivery.spec import Delivery
     from benchsuite.models.client import Transport
     from benchsuite.scoring.answers import Score
 
 Ranking = Sequence[tuple[str, float]]
+STRICT = "strict"
+SCORING_MODES = (STRICT, "upstream")
 
 
 class Retriever(Protocol):
@@ -51,7 +54,13 @@ class Services(Protocol):
     """What a component may use of the engine."""
 
     async def embed(self, texts: Sequence[str]) -> np.ndarray[Any, np.dtype[np.float32]]:
-        """Unit vectors of the served text encoder, shape (len(texts), d); cached by text digest."""
+        """Unit vectors of the run's text encoder, shape (len(texts), d); cached by text digest."""
+
+    async def image_scores(self, text: str, images: Sequence[Image], index: str) -> list[float]:
+        """Cosine of a text with each image under the run's image encoder, in image order.
+
+        ``index`` is ``whole`` (one vector an image) or ``region`` (the best of whole and tiles, MaxSim).
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +78,19 @@ class CorpusLoader:
 
 @dataclass(frozen=True, slots=True)
 class Scorer:
-    """How a suite scores: ``score(question, answer, refusal phrase)``; ``version`` is "name/version"."""
+    """How a suite scores: ``score(question, answer, refusal phrase)``; ``version`` is "name/version".
+
+    ``mode`` is a value of ``--bench-scoring``: ``strict``, or ``upstream`` for the public harness' own rules.
+    A ``score`` with a parameter ``output_tokens`` also gets the size of the reply, where the endpoint tells it.
+    ``labels`` are what it calls a question, beside the corpus' own labels.
+    """
 
     suite: str
     version: str
-    score: Callable[[Question, str, str], Score]
+    score: Callable[..., Score]
+    mode: str = STRICT
+    takes_tokens: bool = False
+    labels: Callable[[Question], Sequence[str]] = lambda question: ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +108,16 @@ class Component:
     factory: Callable[..., Any]
     oracle: bool = False
 
-    def build(self, services: Services) -> Any:
+    def uses(self, axes: Iterable[str]) -> tuple[str, ...]:
+        """Those of ``axes`` that the factory takes as parameters."""
         parameters = inspect.signature(self.factory).parameters
-        return self.factory(services=services) if "services" in parameters else self.factory()
+        return tuple(axis for axis in axes if axis in parameters)
+
+    def build(self, services: Services, values: Mapping[str, Value]) -> Any:
+        """An instance for the ``values`` of the axes that it uses."""
+        if "services" in inspect.signature(self.factory).parameters:
+            return self.factory(services=services, **values)
+        return self.factory(**values)
 
     def parameters(self) -> dict[str, Any]:
         """The recorded defaults, for run.json."""
@@ -107,7 +131,7 @@ class Component:
 @dataclass(slots=True)
 class Registry:
     corpora: dict[str, CorpusLoader] = field(default_factory=dict)
-    scorers: dict[str, Scorer] = field(default_factory=dict)
+    scorers: dict[tuple[str, str], Scorer] = field(default_factory=dict)  # by suite and mode
     retrievals: dict[str, Component] = field(default_factory=dict)
     deliveries: dict[str, Delivery] = field(default_factory=dict)
     transports: dict[str, Callable[[], Transport]] = field(default_factory=dict)
@@ -117,9 +141,19 @@ class Registry:
         """A suite: its name is also its marker. ``default`` is the corpus used when none is named."""
         _add(self.corpora, suite, CorpusLoader(suite, source, default, protocol), "corpus")
 
-    def scorer(self, suite: str, version: str, score: Callable[[Question, str, str], Score]) -> None:
-        """How the suite's answers become outcomes."""
-        _add(self.scorers, suite, Scorer(suite, version, score), "scorer")
+    def scorer(
+        self,
+        suite: str,
+        version: str,
+        score: Callable[..., Score],
+        mode: str = STRICT,
+        labels: Callable[[Question], Sequence[str]] = lambda question: (),
+    ) -> None:
+        """How the suite's answers become outcomes in one mode of ``--bench-scoring``."""
+        if mode not in SCORING_MODES:
+            raise ConfigError(f"scorer {version!r}: no mode {mode!r}; modes: {', '.join(SCORING_MODES)}")
+        takes_tokens = "output_tokens" in inspect.signature(score).parameters
+        _add(self.scorers, (suite, mode), Scorer(suite, version, score, mode, takes_tokens, labels), "scorer")
 
     def retriever(self, name: str, factory: Callable[..., Any]) -> None:
         """A value of the retrieval axis: ``factory()`` gives a :class:`Retriever`."""
@@ -152,7 +186,7 @@ class Registry:
         return {**DEFAULTS, **{axis.name: axis.default for axis in self.suite_axes.values()}}
 
 
-def _add(table: dict[str, Any], name: str, value: Any, kind: str) -> None:
+def _add(table: dict[Any, Any], name: Any, value: Any, kind: str) -> None:
     if name in table:
         raise ConfigError(f"{kind} {name!r} is registered already")
     table[name] = value

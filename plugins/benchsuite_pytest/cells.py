@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from benchsuite.corpus.model import Corpus, Outline
+from benchsuite.delivery.protocol import Protocol
 from benchsuite.delivery.spec import parse_delivery
 from benchsuite.errors import ConfigError
 from benchsuite.plan import (
@@ -26,7 +27,8 @@ from benchsuite.plan import (
 from benchsuite.registry import Registry
 from benchsuite_pytest.options import Settings
 
-_SETTINGS = ("contrasts", "tables", "family", "primary", "core")
+_SETTINGS = ("arms", "contrasts", "tables", "family", "primary", "core")
+ALL_LENGTHS = "all"
 LABEL_KEYS = ("type", "split")
 
 
@@ -37,6 +39,7 @@ class Experiment:
     nodeid: str
     suite: str
     axes: Mapping[str, tuple[Value, ...]]
+    arms: tuple[Mapping[str, Value], ...] = ({},)
     contrasts: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
     family: str = ""
@@ -48,6 +51,7 @@ class Experiment:
         return {
             "suite": self.suite,
             "axes": {name: list(values) for name, values in self.axes.items()},
+            "arms": [dict(arm) for arm in self.arms],
             "contrasts": list(self.contrasts),
             "tables": list(self.tables),
             "family": self.family,
@@ -66,6 +70,7 @@ class Planner:
     settings: Settings
     corpora: Mapping[str, Corpus]
     models: Sequence[str]
+    protocols: Mapping[str, Protocol]
     unsure: frozenset[str] = frozenset()
     cells: dict[str, Cell] = field(default_factory=dict)
     _selected: dict[tuple[str, str], list[Outline]] = field(default_factory=dict)
@@ -77,15 +82,19 @@ class Planner:
         axes: dict[str, tuple[Value, ...]] = {
             name: tuple(values) for name, values in declared.items() if name not in _SETTINGS
         }
-        axes.setdefault("length", self.corpora[suite].lengths[:1])
-        axes.setdefault("model", tuple(self.models))
+        arms = _arms(nodeid, declared.get("arms", ({},)), axes, self.settings.axes)
+        for name, values in (("length", self.corpora[suite].lengths[:1]), ("model", tuple(self.models))):
+            if not any(name in arm for arm in arms):
+                axes.setdefault(name, values)
         if self.settings.judge != "none":
             axes["judge"] = (self.settings.judge,)
         if self.settings.repeats > 1:
             axes["repeat"] = tuple(range(self.settings.repeats))
         for name, values in self.settings.axes.items():
             axes[name] = axis_values(name, values)
-        for name, given in axes.items():
+        if axes.get("length") == (ALL_LENGTHS,):
+            axes["length"] = self.corpora[suite].lengths
+        for name, given in [*axes.items(), *((name, (value,)) for arm in arms for name, value in arm.items())]:
             self.check_axis(name, given, suite)
         contrasts = tuple(declared.get("contrasts", ()))
         for text in contrasts:
@@ -94,6 +103,7 @@ class Planner:
             nodeid=nodeid,
             suite=suite,
             axes=axes,
+            arms=arms,
             contrasts=contrasts,
             tables=tuple(declared.get("tables", ())),
             family=declared.get("family", ""),
@@ -108,7 +118,9 @@ class Planner:
         known = self.known_values(name, suite)
         for value in values:
             if name == "delivery":
-                parse_delivery(str(value), self.registry.deliveries)
+                delivery = parse_delivery(str(value), self.registry.deliveries)
+                if suite is not None and suite in self.protocols:
+                    self.protocols[suite].check(delivery)
             elif known is not None and value not in known:
                 raise ConfigError(f"{name} has no value {value!r}; known: {', '.join(map(str, known))}")
 
@@ -136,8 +148,8 @@ class Planner:
         """Every cell of an experiment, questions outermost, and whether it is in the experiment's core."""
         names = list(experiment.axes)
         arms: dict[str, list[tuple[Arm, bool]]] = {}
-        for values in itertools.product(*experiment.axes.values()):
-            table = dict(zip(names, values, strict=True))
+        for values, chosen in itertools.product(itertools.product(*experiment.axes.values()), experiment.arms):
+            table = {**dict(zip(names, values, strict=True)), **chosen}
             arm = make_arm(table, self.registry.axis_order, self.registry.defaults)
             core = any(all(arm[axis] == value for axis, value in wanted.items()) for wanted in experiment.core)
             arms.setdefault(str(arm["length"]), []).append((arm, core))
@@ -153,10 +165,35 @@ class Planner:
         return cells
 
     def _questions(self, suite: str, length: str) -> list[Outline]:
+        """Those that limit and shard leave: the same at every length, as their shortest history has it."""
         if (suite, length) not in self._selected:
-            outlines = self.corpora[suite].outline(length)
-            self._selected[suite, length] = select_questions(outlines, self.settings.limit, self.settings.shard)
+            corpus = self.corpora[suite]
+            outlines = corpus.outline(length)
+            if self.settings.limit is not None or self.settings.shard is not None:
+                shortest = {o.id: o for each in reversed(corpus.lengths) for o in corpus.outline(each)}
+                asked = [shortest[o.id] for o in outlines]
+                chosen = {o.id for o in select_questions(asked, self.settings.limit, self.settings.shard)}
+                outlines = [o for o in outlines if o.id in chosen]
+            self._selected[suite, length] = list(outlines)
         return self._selected[suite, length]
+
+
+def _arms(
+    nodeid: str, declared: Sequence[Mapping[str, Value]], axes: Collection[str], replaced: Collection[str]
+) -> tuple[Mapping[str, Value], ...]:
+    """The declared arms, each once, without the axes that ``--bench-axis`` replaces.
+
+    Raises ConfigError for an axis that stands in arms and beside them.
+    """
+    arms: list[Mapping[str, Value]] = []
+    for arm in declared:
+        for name in arm:
+            if name in axes:
+                raise ConfigError(f"{nodeid}: axis {name!r} stands in arms and beside them")
+        kept = {name: value for name, value in arm.items() if name not in replaced}
+        if kept not in arms:
+            arms.append(kept)
+    return tuple(arms)
 
 
 def axis_values(name: str, texts: Sequence[str]) -> tuple[Value, ...]:

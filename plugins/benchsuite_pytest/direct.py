@@ -25,6 +25,7 @@ from benchsuite.registry import Component
 from benchsuite.scoring.answers import Score, final_answer
 from benchsuite_pytest.lane import BenchLane
 from benchsuite_pytest.planned import DIRECT, uses_bench
+from benchsuite_pytest.preflight import session_scorer
 from benchsuite_pytest.session import SESSION, BenchSession
 from benchsuite_pytest.terminal import DIRECT_ROW
 
@@ -91,7 +92,8 @@ class Bench:
                 raise ConfigError(f"retrieval is an {type(retrieval).__name__} without rank()")
             name = f"object.{type(retrieval).__name__}"
             component = Component(name, lambda: retrieval)
-        parse_delivery(delivery, registry.deliveries)
+        protocol = self._session.prepared.protocols.get(SUITE) or bundled_protocol(SUITE)
+        protocol.check(parse_delivery(delivery, registry.deliveries))
         models = self._session.prepared.models
         if model is not None and model not in models:
             raise ConfigError(f"model {model!r} is not configured; known: {', '.join(models)}")
@@ -100,7 +102,7 @@ class Bench:
             registry.axis_order,
             registry.defaults,
         )
-        scorer = registry.scorers[SUITE]
+        scorer = session_scorer(registry, SUITE, self._session.settings.scoring)
         stimulus = Stimulus(
             cell=f"{DIRECT}:{arm.key}-{sha256_json([asked.text, asked.date, digest])[:12]}",
             suite=DIRECT,
@@ -108,8 +110,8 @@ class Bench:
             question=asked,
             items=turn_items(History(digest, (Session("", "", turns),))),
             image_bytes=pictures.bytes_of,
-            protocol=self._session.prepared.protocols.get(SUITE) or bundled_protocol(SUITE),
-            scorer=scorer if isinstance(question, Question) else replace(scorer, score=_unscored),
+            protocol=protocol,
+            scorer=scorer if isinstance(question, Question) else replace(scorer, score=_unscored, labels=_unlabelled),
         )
         engine = self._session.engine(self._request.session)
         lane = engine.lane
@@ -184,3 +186,7 @@ def _history_digest(turns: Sequence[Turn]) -> str:
 def _unscored(question: Question, answer: str, refusal: str) -> Score:
     """A question without gold has an answer and no score."""
     return Score("unparsed", None, None, "", "none/1", final_answer(answer))
+
+
+def _unlabelled(question: Question) -> tuple[str, ...]:
+    return ()

@@ -11,23 +11,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchsuite.corpus.model import Item
-from benchsuite.delivery.images import ImageDesk
+from benchsuite.corpus.model import Image, Item
+from benchsuite.delivery.images import ImageDesk, ImageReader
 from benchsuite.episode import Stimulus, Workbench, run_episode
 from benchsuite.errors import EndpointError
 from benchsuite.files import AppendFile
 from benchsuite.models.ask import Asker
 from benchsuite.models.cache import open_cache
 from benchsuite.models.client import HttpTransport, Servers, Transport
-from benchsuite.models.embedded import EMBEDDED_VERSION, EMBEDDING_MODEL
 from benchsuite.models.slots import Slots
-from benchsuite.models.spec import ModelSpec, embedded_spec
+from benchsuite.models.spec import ModelSpec
 from benchsuite.models.wire import Reply, Request
 from benchsuite.outcome import Outcome
 from benchsuite.plan import Arm, Cell
 from benchsuite.registry import Component
 from benchsuite.retrieval.embed import TextEncoder, VectorStore
-from benchsuite_pytest.preflight import Prepared
+from benchsuite.retrieval.embed_images import ImageEncoder
+from benchsuite_pytest.costs import note_costs
+from benchsuite_pytest.preflight import Prepared, session_scorer
 
 if TYPE_CHECKING:
     from benchsuite.retrieval.embed import Vectors
@@ -67,12 +68,23 @@ class BenchLane:
             self._open.push_async_callback(asyncio.to_thread, self._cache.close)
         http = HttpTransport(desk.bytes_of, self._servers)
         self._open.push_async_callback(http.close)
-        self._encoder = TextEncoder(
-            EMBEDDING_MODEL,
-            VectorStore(cache_folder / "embedding" / f"embedded-{EMBEDDED_VERSION}"),
-            lambda: self._servers.locate(embedded_spec()),
+        text, image = prepared.encoders["text"], prepared.encoders["image"]
+        self._texts = TextEncoder(
+            text.name,
+            VectorStore(cache_folder / "embedding" / text.identity),
+            lambda: self._servers.locate(text.server),
         )
-        self._open.push_async_callback(self._encoder.close)
+        self._open.push_async_callback(self._texts.close)
+        readers: dict[str, ImageReader] = {}
+        self._images = ImageEncoder(
+            image.name,
+            image.identity,
+            cache_folder,
+            lambda: self._servers.locate(image.server),
+            lambda stored: readers[stored.sha256](stored),
+        )
+        self._open.push_async_callback(self._images.close)
+        self._open.callback(lambda: note_costs(place.run, place.worker, self._images.costs()))
         responders = {name: factory() for name, factory in prepared.registry.transports.items()}
         self.workbench = Workbench(
             registry=prepared.registry,
@@ -81,6 +93,8 @@ class BenchLane:
             desk=desk,
             services=self,
             record=self._record,
+            readers=readers,
+            judge_votes=settings.judge_votes,
             run={
                 "id": place.run.name,
                 "worker": place.worker,
@@ -104,6 +118,8 @@ class BenchLane:
             bench.desk,
             bench.services,
             bench.record,
+            bench.readers,
+            bench.judge_votes,
             run={**bench.run, "direct": True},
         )
         return await run_episode(stimulus, arm, direct)
@@ -113,7 +129,11 @@ class BenchLane:
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """See benchsuite.registry.Services."""
-        return await self._encoder.embed(texts)
+        return await self._texts.embed(texts)
+
+    async def image_scores(self, text: str, images: Sequence[Image], index: str) -> list[float]:
+        """See benchsuite.registry.Services."""
+        return await self._images.scores(text, images, index)
 
     async def _stimulus(self, cell: Cell) -> Stimulus:
         prepared = self._prepared
@@ -136,7 +156,7 @@ class BenchLane:
             items=items,
             image_bytes=corpus.image_bytes,
             protocol=prepared.protocols[cell.suite],
-            scorer=prepared.registry.scorers[cell.suite],
+            scorer=session_scorer(prepared.registry, cell.suite, prepared.settings.scoring),
         )
 
     def _record(self, line: dict[str, Any], request: Request) -> None:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import pytest
 
 from benchsuite.errors import ConfigError
+from benchsuite.registry import SCORING_MODES, STRICT
 from benchsuite.runs import check_name
 
 T = TypeVar("T")
@@ -23,6 +24,18 @@ _OPTIONS: Mapping[str, tuple[str, bool, str]] = {
         "bench-models.toml; repeat or separate by commas for several",
     ),
     "judge": ("NAME", False, "model that judges what rules leave open (default: none)"),
+    "judge-votes": (
+        "N",
+        False,
+        "verdicts a judge gives on each answer, an odd number; the majority counts (default: 1)",
+    ),
+    "scoring": ("MODE", False, "how rules score: strict (default), or upstream, the public harness' own rules"),
+    "encoder": (
+        "CHANNEL=NAME",
+        True,
+        "encoder of a retrieval channel, text or image, with its folder where it needs one, "
+        "e.g. text=bge-small-en-v1.5 or image=siglip2:models/siglip2-base-patch16-384",
+    ),
     "corpus": (
         "SUITE=PATH",
         True,
@@ -45,7 +58,8 @@ _FLAGS: Mapping[str, str] = {
     "strict": "a wrong or unparsed answer fails its test case",
     "replay": "answer from the cache alone: a miss is an error and nothing is sent",
 }
-_CHOICES = {"cache": ("on", "off", "readonly", "refresh")}
+_CHOICES = {"cache": ("on", "off", "readonly", "refresh"), "scoring": SCORING_MODES}
+CHANNELS = ("text", "image")
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -54,12 +68,16 @@ def add_options(parser: pytest.Parser) -> None:
         action = "append" if repeatable else "store"
         group.addoption(f"--bench-{name}", metavar=metavar, default=None, help=text, action=action)
         if repeatable:
-            parser.addini(f"bench_{name}", text, type="args", default=[])
+            parser.addini(_ini(name), text, type="args", default=[])
         else:
-            parser.addini(f"bench_{name}", text, type="string", default="")
+            parser.addini(_ini(name), text, type="string", default="")
     for name, text in _FLAGS.items():
         group.addoption(f"--bench-{name}", action="store_true", default=None, help=text)
-        parser.addini(f"bench_{name}", text, type="bool", default=False)
+        parser.addini(_ini(name), text, type="bool", default=False)
+
+
+def _ini(option: str) -> str:
+    return f"bench_{option.replace('-', '_')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +86,9 @@ class Settings:
 
     models: tuple[str, ...]
     judge: str
+    judge_votes: int
+    scoring: str
+    encoders: Mapping[str, str]
     corpora: Mapping[str, str]
     axes: Mapping[str, tuple[str, ...]]
     limit: int | None
@@ -92,7 +113,7 @@ def read_settings(config: pytest.Config) -> Settings:
 
     def value(name: str) -> Any:
         given = config.getoption(f"--bench-{name}")
-        return given if given is not None else config.getini(f"bench_{name}")
+        return given if given is not None else config.getini(_ini(name))
 
     def checked(check: Callable[..., T], *args: Any) -> T | None:
         try:
@@ -113,6 +134,9 @@ def read_settings(config: pytest.Config) -> Settings:
     return Settings(
         models=tuple(models) or ("embedded",),
         judge=value("judge") or "none",
+        judge_votes=checked(_odd, number("judge-votes") or 1) or 1,
+        scoring=checked(_choice, value("scoring"), "scoring") or STRICT,
+        encoders={channel: name for channel, name in pairs("encoder", "CHANNEL=NAME") if checked(_channel, channel)},
         corpora=dict(pairs("corpus", "SUITE=PATH")),
         axes={axis: tuple(v for v in values.split(",") if v) for axis, values in pairs("axis", "AXIS=V1,V2")},
         limit=number("limit"),
@@ -151,6 +175,18 @@ def _number(text: str, option: str, least: int) -> int | None:
     if not text.isascii() or not text.isdigit() or int(text) < least:
         raise ConfigError(f"--bench-{option}: {text!r} is not a whole number of {least} or more")
     return int(text)
+
+
+def _odd(votes: int) -> int:
+    if votes % 2 == 0:
+        raise ConfigError(f"--bench-judge-votes: {votes} is even: a vote could tie")
+    return votes
+
+
+def _channel(channel: str) -> str:
+    if channel not in CHANNELS:
+        raise ConfigError(f"--bench-encoder: no channel {channel!r}; channels: {', '.join(CHANNELS)}")
+    return channel
 
 
 def _seconds(text: str) -> float | None:

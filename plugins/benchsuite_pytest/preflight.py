@@ -15,10 +15,11 @@ from benchsuite.corpus.model import Corpus
 from benchsuite.corpus.store import index_corpus, open_corpus
 from benchsuite.delivery.protocol import Protocol, bundled_protocol, load_protocol
 from benchsuite.errors import BenchError, ConfigError
+from benchsuite.models.encoders.spec import EncoderSpec, parse_encoder
 from benchsuite.models.spec import ModelSpec, parse_models
-from benchsuite.registry import Registry, discover
+from benchsuite.registry import STRICT, Registry, Scorer, discover
 from benchsuite_pytest.cells import LABEL_KEYS, Planner, axis_values, check_mark_expression
-from benchsuite_pytest.options import Settings
+from benchsuite_pytest.options import CHANNELS, Settings
 
 MODELS_FILE = "bench-models.toml"
 
@@ -43,6 +44,7 @@ class Prepared:
     corpora: Mapping[str, Corpus]
     folders: Mapping[str, Path]
     protocols: Mapping[str, Protocol]
+    encoders: Mapping[str, EncoderSpec]
     planner: Planner
 
 
@@ -73,8 +75,8 @@ def prepare_controller(settings: Settings, registry: Registry, suites: Sequence[
             problems.append(f"--bench-corpus: no suite {suite!r}; suites: {', '.join(registry.corpora)}")
     folders: dict[str, Path] = {}
     for suite in suites:
-        if suite not in registry.scorers:
-            problems.append(f"suite {suite!r} has no scorer: registry.scorer({suite!r}, version, score)")
+        with noted():
+            session_scorer(registry, suite, settings.scoring)
         with noted():
             loader = registry.corpora[suite]
             source = loader.source(settings.corpora.get(suite, loader.default))
@@ -93,25 +95,43 @@ def prepare_controller(settings: Settings, registry: Registry, suites: Sequence[
     protocols: dict[str, Protocol] = {}
     with noted():
         protocols = session_protocols(settings, registry)
+    encoders: dict[str, EncoderSpec] = {}
+    for channel in CHANNELS:
+        with noted():
+            encoders[channel] = session_encoder(settings, channel)
     corpora = {suite: open_corpus(folder) for suite, folder in folders.items()}
-    planner = Planner(registry, replace(settings, judge=judge), corpora, tested, frozenset(unsure))
+    planner = Planner(registry, replace(settings, judge=judge), corpora, tested, protocols, frozenset(unsure))
     for axis, texts in settings.axes.items():
         with noted():
             planner.check_axis(axis, axis_values(axis, texts))
     problems += check_mark_expression(mark_expression, planner)
     if problems:
         raise PreflightError(problems)
-    return Prepared(settings, registry, models, tested, corpora, folders, protocols, planner)
+    return Prepared(settings, registry, models, tested, corpora, folders, protocols, encoders, planner)
 
 
 def prepare(settings: Settings, registry: Registry, folders: Mapping[str, Path]) -> Prepared:
     """Open what the controller has checked and indexed. A worker needs nothing else."""
     models, tested, judge = session_models(settings, registry)
     corpora = {suite: open_corpus(folder) for suite, folder in folders.items()}
-    planner = Planner(registry, replace(settings, judge=judge), corpora, tested)
-    return Prepared(
-        settings, registry, models, tested, corpora, folders, session_protocols(settings, registry), planner
-    )
+    protocols = session_protocols(settings, registry)
+    planner = Planner(registry, replace(settings, judge=judge), corpora, tested, protocols)
+    encoders = {channel: session_encoder(settings, channel) for channel in CHANNELS}
+    return Prepared(settings, registry, models, tested, corpora, folders, protocols, encoders, planner)
+
+
+def session_scorer(registry: Registry, suite: str, mode: str) -> Scorer:
+    """The suite's scorer in a mode of ``--bench-scoring``. Raises ConfigError when it has none."""
+    scorer = registry.scorers.get((suite, mode))
+    if scorer is None:
+        more = "" if mode == STRICT else f", mode={mode!r}"
+        raise ConfigError(f"suite {suite!r} has no scorer: registry.scorer({suite!r}, version, score{more})")
+    return scorer
+
+
+def session_encoder(settings: Settings, channel: str) -> EncoderSpec:
+    """The encoder of a retrieval channel. Raises ConfigError for one that cannot be used."""
+    return parse_encoder(channel, settings.encoders.get(channel, ""), settings.folder / "cache")
 
 
 def session_models(settings: Settings, registry: Registry) -> tuple[dict[str, ModelSpec], tuple[str, ...], str]:

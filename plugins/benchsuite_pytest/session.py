@@ -17,19 +17,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from benchsuite.delivery.spec import parse_delivery
-from benchsuite.errors import ConfigError
+from benchsuite.errors import BenchError, ConfigError
 from benchsuite.files import write_atomic
 from benchsuite.models.cache import open_cache
 from benchsuite.models.launch import LaunchedServer, launch_server
-from benchsuite.models.spec import ModelSpec, embedded_spec, endpoint_limits
+from benchsuite.models.spec import ModelSpec, endpoint_limits
 from benchsuite.models.wire import sha256_json
 from benchsuite.outcome import Outcome
 from benchsuite.plan import Cell
 from benchsuite.registry import Registry, component_parameters
 from benchsuite.runs import RunStore
+from benchsuite.scoring.judge import JUDGE
 from benchsuite_pytest.broker import Broker, BrokerClient
 from benchsuite_pytest.cells import Experiment
 from benchsuite_pytest.core_share import SharedCore
+from benchsuite_pytest.costs import sum_costs
 from benchsuite_pytest.ending import end_with_controller, exit_on_sigterm
 from benchsuite_pytest.engine import Engine
 from benchsuite_pytest.lane import BenchLane, Place
@@ -111,7 +113,7 @@ class BenchSession:
         if self.broker is None:
             self._restore_sigterm = exit_on_sigterm()
             self.folder = Path(tempfile.mkdtemp(prefix="benchsuite-"))
-            specs = [*self.prepared.models.values(), embedded_spec()]  # the reader also serves the text encoder
+            specs = [*self.prepared.models.values(), *(encoder.server for encoder in self.prepared.encoders.values())]
             self.broker = Broker(self._launch, self.settings.concurrency, endpoint_limits(specs))
         return self.broker
 
@@ -132,7 +134,8 @@ class BenchSession:
             return given
         assert self.folder is not None
         folder = self.store.path if self.store is not None else self.folder
-        return launch_server(spec, folder / f"server-{spec.launch}.log")
+        name = spec.name if spec.launch == "encoder" else spec.launch  # one file for each server
+        return launch_server(spec, folder / f"server-{name}.log")
 
     def read_items(self) -> Planned | None:
         """What the first worker wrote of its items; None until it has."""
@@ -165,7 +168,8 @@ class BenchSession:
     def _info(self) -> dict[str, Any]:
         prepared = self.prepared
         corpora = {
-            c.digest: {"suite": c.suite, "name": c.name, "bundled": c.bundled} for c in prepared.corpora.values()
+            c.digest: {"suite": c.suite, "name": c.name, "bundled": c.bundled, "files": dict(c.files)}
+            for c in prepared.corpora.values()
         }
         models = {
             name: {"model": spec.model, "family": spec.family, "params": dict(spec.params)}
@@ -179,11 +183,19 @@ class BenchSession:
             "digests": {
                 "corpora": sorted(corpora),
                 "protocols": {suite: sha256_json(asdict(each)) for suite, each in prepared.protocols.items()},
-                "scorers": {suite: scorer.version for suite, scorer in self.registry.scorers.items()},
+                "scorers": {
+                    s.suite: s.version for s in self.registry.scorers.values() if s.mode == self.settings.scoring
+                },
                 "models": sha256_json(models),
+                "encoders": {channel: encoder.identity for channel, encoder in prepared.encoders.items()},
+                "judge": [JUDGE, self.settings.judge, self.settings.judge_votes],
             },
             "protocols": {suite: each.label for suite, each in prepared.protocols.items()},
             "models": models,
+            "encoders": {
+                channel: {"name": each.name, "checkpoint": each.checkpoint, "identity": each.identity}
+                for channel, each in prepared.encoders.items()
+            },
             "embedded_models": [name for name, spec in prepared.models.items() if spec.launch == "embedded"],
             "components": component_parameters(self.registry),
             "seeds": {"questions": "sha256 of question text, date and history content"},
@@ -271,7 +283,7 @@ class BenchSession:
                     metric=score.metric,
                     score=score.score,
                     scorer=score.scorer,
-                    scores={} if score.score is None else {**outcome.scores, score.metric: score.score},
+                    scores={} if score.score is None else {**outcome.scores, score.metric: score.score, **score.extra},
                 )
         return outcome
 
@@ -308,14 +320,26 @@ class BenchSession:
         if self.store is None:
             return [], []
         from benchsuite_reports.table import RunFacts
-        from benchsuite_reports.write import write_tables
+        from benchsuite_reports.tokens import count_tokens, write_tokens
+        from benchsuite_reports.write import needs_tokens, write_tables
 
         experiments = self.store.info["experiments"].values()
         ids = sorted({table for experiment in experiments for table in experiment["tables"]})
         rows = [row for row in rows if not is_direct(row)]
         if not ids or not rows:
             return [], []
-        return write_tables(self.store.path, rows, RunFacts.from_info(self.store.info, self.store.path.name), ids)
+        self.store.info["index_costs"] = sum_costs(self.store.path)
+        tokens, problems = None, []
+        if needs_tokens(ids):
+            try:
+                corpora = {corpus.digest: corpus for corpus in self.prepared.corpora.values()}
+                tokens = count_tokens(self.store.path, rows, self.settings.folder / "cache", corpora)
+                write_tokens(self.store.path, tokens)
+            except BenchError as error:
+                problems.append(f"token counts: {error}")
+        facts = RunFacts.from_info(self.store.info, self.store.path.name, tokens)
+        tables, faults = write_tables(self.store.path, rows, facts, ids)
+        return tables, [*problems, *faults]
 
     @property
     def run_path(self) -> str:

@@ -51,6 +51,9 @@ FAULTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "limit-word": (("--bench-limit", "ten"), ("--bench-limit", "'ten'")),
     "shard-past-end": (("--bench-shard", "3/2"), ("--bench-shard", "'3/2'", "1 <= I <= N")),
     "cache-mode": (("--bench-cache", "maybe"), ("--bench-cache", "'maybe'", "readonly")),
+    "scoring-mode": (("--bench-scoring", "loose"), ("--bench-scoring", "'loose'", "strict, upstream")),
+    "judge-votes-even": (("--bench-judge-votes", "2"), ("--bench-judge-votes", "2 is even")),
+    "encoder-channel": (("--bench-encoder", "sound=minilm"), ("--bench-encoder", "'sound'", "text, image")),
     "timeout-zero": (("--bench-timeout", "0"), ("--bench-timeout", "'0'")),
     "corpus-no-suite": (("--bench-corpus", "memlems=x"), ("--bench-corpus", "no suite 'memlems'", "memlens")),
     "protocol-lacks-field": (("--bench-protocol", "short.toml"), ("short.toml: question: is missing",)),
@@ -202,3 +205,13 @@ def test_ini_values_are_checked_like_options(project, workers):
     )
     problems = project.refused(workers=workers)
     assert sorted(problem.partition(":")[0] for problem in problems) == ["--bench-limit", "no axis 'colour'; axes"]
+
+
+@pytest.mark.parametrize("workers", WORKERS)
+def test_a_wording_that_lacks_what_a_delivery_says_is_refused(files, workers):
+    whole = PROTOCOL + 'question = "{{question}}"\n'
+    (files.pytester.path / "old.toml").write_text(whole.format(name="memlens", role="{role}"))
+    result = files.run("--bench-protocol", "old.toml", "--bench-axis", "delivery=deployed", workers=workers)
+    assert result.ret == 4
+    assert files.endpoint.bodies == []
+    assert "protocol memlens/1 has no 'date', which this delivery needs" in result.stdout.str() + result.stderr.str()

@@ -33,6 +33,6 @@ def test_core_is_four_arms_of_every_question_of_the_eval_half(tmp_path):
 
 def test_other_models_lengths_and_values_are_not_core(tmp_path):
     wider = ("--bench-model", "embedded,embedded-forced", "--bench-axis", "k=5,10")
-    assert len(collected(*wider, folder=tmp_path)) == 4 * 4 * 68
+    assert len(collected(*wider, folder=tmp_path)) > 4 * 4 * 68
     arms = {cell.rsplit("-", 1)[0] for cell in collected("-m", "core", *wider, folder=tmp_path)}
     assert arms == CORE_ARMS

@@ -156,7 +156,7 @@ def test_a_judge_has_the_last_word(project, endpoint, workers):
         "value2": ("unparsed", None, "unparsed"),
         "value3": ("error", None, "error"),
     }
-    assert {row["scorer"] for gold, row in rows.items() if gold != "value3"} == {"judge/1"}
+    assert {row["scorer"] for gold, row in rows.items() if gold != "value3"} == {"memlens-judge/1"}
     assert rows["value1"]["scores.subem"] == 1.0, "the rule's score stands beside the verdict"
     assert [rows[f"value{n}"]["n_calls"] for n in range(4)] == [2, 2, 2, 1]
     assert Counter(body["model"] for body in endpoint.bodies) == {"scripted": 4, "critic": 4}

@@ -182,7 +182,7 @@ def test_a_score_of_ones_own_replaces_the_suites(project, endpoint, workers):
     }
     others = [row for row in rows if row["arm.delivery"] == "pixels"]
     assert {(row["word"], row["score"]) for row in others} == {("wrong", 0.0)}
-    assert {row["scorer"] for row in others} == {"memlens-strict/1"}
+    assert {row["scorer"] for row in others} == {"memlens-strict/2"}
 
 
 FINISH = """
