@@ -5,17 +5,25 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import warnings
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from benchsuite.errors import BenchError, ConfigError
 from benchsuite.outcome_row import json_schema
 from benchsuite.runs import RunSummary, list_runs
 
+if TYPE_CHECKING:
+    from PIL import Image as PillowImage
+
+    from benchsuite.corpus.model import Image
+
 GROUP = "benchsuite.commands"
 USAGE_ERROR = 2
 BENCH_ERROR = 4
+FAULTY_DATA = 1
+DELIVERED_SIDE = 768  # the longest side of the delivery presets that stamp
 
 
 class _Parser(argparse.ArgumentParser):
@@ -91,6 +99,37 @@ def _run_line(run: RunSummary) -> tuple[str, ...]:
         str(run.errors),
         "" if run.problem else ended,
     )
+
+
+def data_command(argv: list[str]) -> int:
+    """``benchsuite data check PATH``: what is in a corpus, and all that is wrong or odd in it. Exit 1 for errors."""
+    parser = _Parser(prog="benchsuite data", description="Look into the data of a MemLens corpus.")
+    parser.add_argument("action", choices=["check"], help="count, and list what is wrong (errors) or odd (notes)")
+    parser.add_argument(
+        "corpus", metavar="PATH", help="a dataset file, its folder, or memlens-mini; PATH#NAME also looks for NAME"
+    )
+    options = parser.parse_args(argv)
+    import numpy as np  # and whatever else the other commands do without
+
+    from benchsuite.corpus.check.checker import check_corpus
+    from benchsuite.corpus.memlens import memlens_path
+    from benchsuite.delivery.images import decode, scaled
+    from benchsuite.delivery.stamp import Cover, audit_covers, stamp_cover
+
+    covers: list[Cover] = []
+
+    def look(data: bytes, image: Image) -> PillowImage.Image:
+        picture = decode(data, image)
+        covers.append(stamp_cover(np.asarray(scaled(picture, DELIVERED_SIDE))))
+        return picture
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Pillow's, about oddities of image files
+        report = check_corpus(memlens_path(options.corpus), look)
+    report.remarks.append(str(audit_covers(covers)))
+    for line in report.lines():
+        print(line)
+    return FAULTY_DATA if report.errors.counts else 0
 
 
 def schema_command(argv: list[str]) -> int:

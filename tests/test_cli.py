@@ -1,14 +1,17 @@
 """The command line: subcommands by entry point, one-line errors, exit codes."""
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 
-from benchsuite.cli import ls_command, main, schema_command
+from benchsuite.cli import data_command, ls_command, main, schema_command
 from benchsuite.outcome import Outcome
 from benchsuite.outcome_row import json_schema
 from benchsuite.runs import RunStore
 
+TINY = Path(__file__).parent / "data" / "memlens-tiny"
 PLAN = {"test": ["memlens:a", "memlens:b"]}
 
 
@@ -21,7 +24,7 @@ def installed(tmp_path, monkeypatch):
     (meta / "METADATA").write_text("Metadata-Version: 2.1\nName: benchsuite-extra\nVersion: 1\n")
     (meta / "entry_points.txt").write_text(
         "[benchsuite.commands]\nls = benchsuite.cli:ls_command\nschema = benchsuite.cli:schema_command\n"
-        "extra = bench_extra_command:run\nabsent = module_that_is_not_there:run\n"
+        "data = benchsuite.cli:data_command\nextra = bench_extra_command:run\nabsent = module_that_is_not_there:run\n"
     )
     (site / "bench_extra_command.py").write_text("def run(argv):\n    print('extra', argv)\n    return 7\n")
     monkeypatch.syspath_prepend(str(site))
@@ -82,6 +85,38 @@ def test_schema_is_what_the_library_publishes(installed, capsys):
     assert caught.value.code == 2
 
 
+def test_data_check_of_a_clean_corpus(installed, capsys):
+    assert main(["data", "check", str(TINY)]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"{TINY}\n\nfiles\ndataset_32k.json ")
+    assert "not a known release file" in out
+    assert "the same 10 question ids at 32k, wrapped" in out
+    assert "the stamp covers text-like detail in 3 of 4 images" in out  # the tiny pictures have print in the corner
+    assert out.endswith("\n0 errors, 0 notes\n")
+
+
+def test_data_check_of_a_faulty_corpus_is_exit_1_and_shows_all(tmp_path, capsys):
+    folder = Path(shutil.copytree(TINY, tmp_path / "corpus"))
+    items = json.loads((folder / "dataset_32k.json").read_text())
+    items[0]["haystack_dates"].pop()
+    items[1]["question_date"] = "2020/01/01"
+    (folder / "dataset_32k.json").write_text(json.dumps(items))
+    (folder / "release_images" / "needle_images" / "n1.jpg").write_bytes(b"cut")
+    assert data_command(["check", str(folder)]) == 1
+    out = capsys.readouterr().out
+    assert "  haystack_dates: 1\n" in out
+    assert "  question asked before a session: 1\n" in out
+    assert "  image: 1\n" in out
+    assert out.endswith("\n3 errors, 1 note\n")
+
+
+def test_data_check_of_nothing_is_one_line(installed, tmp_path, capsys):
+    assert main(["data", "check", str(tmp_path)]) == 4
+    assert capsys.readouterr().err == (
+        f"benchsuite: memlens corpus {tmp_path}: no dataset_<length>.json or .parquet in this folder\n"
+    )
+
+
 def test_a_third_party_command_is_found_and_its_exit_code_kept(installed, capsys):
     assert main(["extra", "--flag", "x"]) == 7
     assert capsys.readouterr().out == "extra ['--flag', 'x']\n"
@@ -94,7 +129,7 @@ def test_a_command_that_cannot_be_imported_is_one_line(installed, capsys):
     assert error.count("\n") == 1
 
 
-@pytest.mark.parametrize("argv", [[], ["nonsense"], ["--nonsense"], ["ls", "--nonsense"]])
+@pytest.mark.parametrize("argv", [[], ["nonsense"], ["--nonsense"], ["ls", "--nonsense"], ["data"], ["data", "look"]])
 def test_a_wrong_command_line_is_one_line_and_exit_2(installed, argv, capsys):
     with pytest.raises(SystemExit) as caught:
         main(argv)

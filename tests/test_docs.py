@@ -13,6 +13,7 @@ import pytest
 pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).resolve().parent.parent
+MINI = ROOT / "benchsuite" / "corpus" / "minis" / "memlens_mini"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -29,9 +30,7 @@ def commands(word: str) -> list[tuple[str, str]]:
 def test_a_pytest_command_selects_cells(page, line, tmp_path):
     command, _, remark = line.partition("#") if "http" not in line else (line, "", "")
     words = shlex.split(command)
-    if "PATH" in command:
-        mini = ROOT / "benchsuite" / "corpus" / "minis" / "memlens_mini"
-        words = [word.replace("PATH", str(mini)) for word in words]
+    words = [word.replace("PATH", str(MINI)) for word in words]
     done = subprocess.run(
         [sys.executable, "-m", *words, "--collect-only", "-q", "-n", "0", "--bench-dir", str(tmp_path)],
         cwd=ROOT,
@@ -49,7 +48,7 @@ def test_a_pytest_command_selects_cells(page, line, tmp_path):
 
 @pytest.mark.parametrize(("page", "line"), commands("benchsuite"))
 def test_a_benchsuite_command_runs(page, line, tmp_path):
-    words = shlex.split(line.split("  ")[0])
+    words = [word.replace("PATH", str(MINI)) for word in shlex.split(line.split("  ")[0])]
     (tmp_path / ".bench").mkdir()
     done = subprocess.run(
         [str(Path(sys.executable).with_name("benchsuite")), *words[1:]],

@@ -12,7 +12,7 @@ from benchsuite.corpus.model import Evidence, History, Image, Question, Session,
 
 
 def history_of(sessions: Sequence[Session]) -> History:
-    """A history under its content id: dates, roles, texts and image digests; never ids or paths."""
+    """A history under its content id: dates, roles, texts and image digests; never ids, paths or captions."""
     content = [
         [session.date, [[turn.role, turn.text, [_content(i) for i in turn.images]] for turn in session.turns]]
         for session in sessions
@@ -64,7 +64,8 @@ def _turn_row(turn: Turn) -> list[object]:
 
 
 def _image_row(image: Image) -> list[str | int]:
-    return [image.sha256, image.path, image.mime, image.width, image.height, image.size, image.missing]
+    size: list[str | int] = [image.width, image.height, image.size]
+    return [image.sha256, image.path, image.mime, *size, image.missing, image.caption]
 
 
 def _content(image: Image) -> str:

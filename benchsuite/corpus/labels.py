@@ -27,20 +27,24 @@ class Labels:
     file: str
     by_question: Mapping[str, Label]
 
+    @property
+    def splits(self) -> tuple[str, ...]:
+        return tuple(sorted({label.split for label in self.by_question.values()} - {""}))
+
     def choose_split(self, wanted: str) -> str:
         """The split to keep, empty for every question.
 
         Unasked, that is ``eval`` where the labels have it, else everything; ``all`` is everything. Raises
         ConfigError for a split that no question has.
         """
-        splits = sorted({label.split for label in self.by_question.values()} - {""})
+        splits = self.splits
         if wanted == ALL_SPLITS:
             return ""
         if not wanted:
             return DEFAULT_SPLIT if DEFAULT_SPLIT in splits else ""
         if wanted not in splits:
             known = ", ".join([*splits, ALL_SPLITS])
-            raise ConfigError(f"{self.file}: no split {wanted!r}; there is: {known}")
+            raise ConfigError(f"{self.file}: no split {wanted!r}; there is: {known}; nor is there a file {wanted}.json")
         return wanted
 
     def of(self, question_id: str) -> Label:

@@ -1,4 +1,4 @@
-"""MemLens files (arXiv 2605.14906): `dataset_<length>.json` beside `release_images/`, read item by item.
+"""MemLens files (arXiv 2605.14906): `dataset_<length>.json` or `.parquet` beside `release_images/`, item by item.
 
 Ids inside a history are positions, so that questions with one history share it whatever their ids are:
 session ``s3`` is the third session, turn ``s3t1`` its first turn.
@@ -7,18 +7,22 @@ session ``s3`` is the third session, turn ``s3t1`` its first turn.
 from __future__ import annotations
 
 import hashlib
+import math
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from benchsuite.corpus.codec import history_of
-from benchsuite.corpus.images import ImageIndex, Place, is_remote
-from benchsuite.corpus.labels import Label, read_labels
-from benchsuite.corpus.model import Evidence, History, Image, Question, Session, Turn
+from benchsuite.corpus.images import ImageIndex, Place, is_remote, stamp_of
+from benchsuite.corpus.labels import ALL_SPLITS, Label, Labels, read_labels
+from benchsuite.corpus.model import UNKNOWN_DATE, Evidence, History, Image, Question, Session, Turn
+from benchsuite.corpus.parquet import SUFFIX as PARQUET
+from benchsuite.corpus.parquet import stream_rows
 from benchsuite.corpus.store import Record, is_empty
 from benchsuite.corpus.stream import stream_items
+from benchsuite.corpus.subset import Subset, read_subset
 from benchsuite.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -35,74 +39,133 @@ QUESTION_TYPES = (
     "knowledge_update",
     REFUSAL_TYPE,
 )
-UNKNOWN_DATE = "unknown"
 _FILE_KEYS = ("file", "path", "file_path", "img_file")
 _URL_KEYS = ("image_hf_url", "image_url")
+_CAPTION_KEY = "blip_caption"
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)([a-z]*)", re.IGNORECASE)
 _SCALE = {"k": 1e3, "m": 1e6}
 
 
-def memlens_source(spec: str) -> MemLensSource:
-    """The corpus that ``memlens-mini``, a file or a folder names, each with an optional ``#split``.
+@dataclass(frozen=True, slots=True)
+class MemLensPath:
+    """A dataset file or a folder of them, what stands beside it, and the split that is wanted ('' for none)."""
 
-    Raises ConfigError when nothing is there or the split is unknown.
-    """
+    path: Path
+    name: str = ""
+    split: str = ""
+
+    @property
+    def title(self) -> str:
+        return (self.name or self.path.resolve().name) + (f"#{self.split}" if self.split else "")
+
+    @property
+    def folder(self) -> Path:
+        return self.path if self.path.is_dir() else self.path.parent
+
+    @property
+    def image_root(self) -> Path:
+        return self.folder / "release_images"
+
+    @property
+    def labels_file(self) -> Path:
+        return self.folder / "labels.json"
+
+    @property
+    def bundled(self) -> bool:
+        return self.path.resolve() == MINI_FOLDER.resolve()
+
+
+def memlens_path(spec: str) -> MemLensPath:
+    """What ``memlens-mini``, a file or a folder means, each with an optional ``#split``."""
     base, mark, split = spec.rpartition("#")
     if not mark or Path(spec).exists():
         base, split = spec, ""
-    folder = MINI_FOLDER if base == MINI_NAME else Path(base)
-    return MemLensSource(folder, name=MINI_NAME if base == MINI_NAME else "", split=split)
+    if base == MINI_NAME:
+        return MemLensPath(MINI_FOLDER, MINI_NAME, split)
+    return MemLensPath(Path(base), split=split)
+
+
+def memlens_source(spec: str) -> MemLensSource:
+    """The corpus that a spec means, see `memlens_path`.
+
+    Raises ConfigError when nothing is there or the split is unknown, DataError for faulty labels or subsets.
+    """
+    place = memlens_path(spec)
+    return MemLensSource(place.path, place.name, place.split)
 
 
 class MemLensSource:
-    """One dataset file, or every ``dataset_<length>.json`` of a folder, as a source of records.
+    """One dataset file, or every ``dataset_<length>`` of a folder, as a source of records.
 
-    ``split`` keeps the questions of one split of `labels.json` (``all`` keeps every one; unasked, see
-    `Labels.choose_split`). All items are checked, kept or not.
+    A split keeps the questions of one split of `labels.json` (``all`` keeps every one; unasked, see
+    `Labels.choose_split`), or those that a subset file ``<split>.json`` names. Of an item that is not kept only
+    form and id are checked, and that a labelled corpus labels it; ``benchsuite data check`` checks them all.
     """
 
     suite = SUITE
-    version = "memlens/1"
+    version = "memlens/2"
 
     def __init__(self, path: Path, name: str = "", split: str = "") -> None:
-        folder = path if path.is_dir() else path.parent
-        self._files = _dataset_files(path)
-        self._labels_file = folder / "labels.json"
+        place = MemLensPath(path, name, split)
+        self._datasets = dataset_files(place.path)
+        self._labels_file = place.labels_file
         self._labels = read_labels(self._labels_file)
-        self.split = self._labels.choose_split(split)
-        self.image_root = folder / "release_images"
-        self.location = str(path.resolve())
-        self.bundled = path.resolve() == MINI_FOLDER.resolve()
-        self.name = (name or path.resolve().name) + (f"#{split}" if split else "")
-        self.lengths = tuple(self._files)
+        self._subset = find_subset(place, self._labels)
+        self.split = split if self._subset else self._labels.choose_split(split)
+        self.image_root = place.image_root
+        self.location = str(place.path.resolve())
+        self.bundled = place.bundled
+        self.name = place.title
+        self.lengths = tuple(self._datasets)
 
     def files(self) -> tuple[Path, ...]:
         """The files whose bytes make this corpus, images aside; `labels.json` may be absent."""
-        return (*self._files.values(), self._labels_file)
+        return (*self._datasets.values(), self._labels_file, *([self._subset.file] if self._subset else []))
 
     def records(self, length: str, images: ImageIndex) -> Iterator[Record]:
         """The kept questions of one length, each with its history, in file order. Raises DataError."""
-        path, seen = self._files[length], set[str]()
-        for position, raw in enumerate(stream_items(path), start=1):
-            item = _Item(str(path), position, raw, images)
-            if item.id in seen:
-                item.fail("question_id", "the question id occurs twice")
-            seen.add(item.id)
+        path, seen = self._datasets[length], set[str]()
+        for position, raw in enumerate(read_items(path), start=1):
+            item = DatasetItem(str(path), position, raw, images)
+            item.add_id(seen)
             label = self._labels.of(item.id)
-            record = item.record(label)
-            if self.split in ("", label.split):
-                yield record
+            if item.id in self._subset.ids if self._subset else self.split in ("", label.split):
+                yield item.record(label)
+        if self._subset:
+            self._subset.check_known(seen, path.name)
 
 
-def _dataset_files(path: Path) -> dict[str, Path]:
-    """Length to file, shortest length first."""
+def read_items(path: Path) -> Iterator[object]:
+    """The items of a dataset file as they stand there, in file order. Raises DataError and ConfigError."""
+    return stream_rows(path) if path.suffix == PARQUET else stream_items(path)
+
+
+def dataset_files(path: Path) -> Mapping[str, Path]:
+    """Length to file, shortest length first; of a length's JSON and Parquet twins, the JSON file.
+
+    Raises ConfigError when there is none.
+    """
     if path.is_file():
         return {_length_of(path): path}
-    found = sorted(path.glob("dataset_*.json"))
+    found = {_length_of(file): file for kind in (PARQUET, ".json") for file in path.glob(f"dataset_*{kind}")}
     if not found:
-        what = "no dataset_<length>.json in this folder" if path.is_dir() else "no such file or folder"
+        what = "no dataset_<length>.json or .parquet in this folder" if path.is_dir() else "no such file or folder"
         raise ConfigError(f"memlens corpus {path}: {what}")
-    return {_length_of(file): file for file in sorted(found, key=_length_order)}
+    return dict(sorted(found.items(), key=lambda each: _length_order(each[0])))
+
+
+def find_subset(place: MemLensPath, labels: Labels) -> Subset | None:
+    """The subset file that the split names; None where it names a split of the labels, or nothing.
+
+    Raises ConfigError for a name that is both, DataError for a faulty file.
+    """
+    name = place.split
+    file = place.folder / f"{name}.json"
+    if name in ("", ALL_SPLITS) or Path(name).name != name or stamp_of(file) is None:
+        return None
+    if name in labels.splits:
+        raise ConfigError(f"{file}: {name!r} is also a split of {labels.file}: rename the file")
+    return read_subset(file)
 
 
 def _length_of(path: Path) -> str:
@@ -111,9 +174,8 @@ def _length_of(path: Path) -> str:
     return clean if clean == stem else clean + hashlib.sha256(stem.encode()).hexdigest()[:4]
 
 
-def _length_order(path: Path) -> tuple[bool, float, str, str]:
+def _length_order(length: str) -> tuple[bool, float, str, str]:
     """By number and unit (128k before 1m), what is no number last."""
-    length = _length_of(path)
     match = _LENGTH.fullmatch(length)
     if match is None:
         return True, 0.0, "", length
@@ -131,8 +193,8 @@ class _RawSession:
     date: str
 
 
-class _Item:
-    """One item of a dataset file, checked field by field."""
+class DatasetItem:
+    """One item of a dataset file, checked field by field: every method raises DataError for the first fault."""
 
     def __init__(self, file: str, position: int, raw: object, images: ImageIndex) -> None:
         self._file, self.id, self._images = file, f"#{position}", images
@@ -144,7 +206,13 @@ class _Item:
     def fail(self, field: str | None, problem: str) -> NoReturn:
         raise DataError(self._file, self.id, field, problem)
 
+    def add_id(self, seen: set[str]) -> None:
+        if self.id in seen:
+            self.fail("question_id", "the question id occurs twice")
+        seen.add(self.id)
+
     def record(self, label: Label) -> Record:
+        """The question with its history."""
         kind = self._text("question_type")
         if kind not in QUESTION_TYPES:
             self.fail("question_type", f"unknown type {kind!r}; known: {', '.join(QUESTION_TYPES)}")
@@ -243,7 +311,9 @@ class _Item:
                 continue
             text = self._checked(f"{field}.{key}", reference)
             if key in _FILE_KEYS or is_remote(text):
-                return self._images.resolve(text, Place(self._file, self.id, f"{field}.{key}"))
+                found = self._images.resolve(text, Place(self._file, self.id, f"{field}.{key}"))
+                caption = self._checked(f"{field}.{_CAPTION_KEY}", value.get(_CAPTION_KEY) or "").strip()
+                return replace(found, caption=caption) if caption else found
         return self.fail(field, f"no image path: one of {', '.join(_FILE_KEYS)} is needed")
 
     def _outdated(self) -> str:
@@ -263,6 +333,8 @@ class _Item:
 
     def _number_or_text(self, field: str, value: object) -> str:
         if isinstance(value, int | float) and not isinstance(value, bool):
+            if not math.isfinite(value):
+                self.fail(field, f"{value} is no answer")
             return str(value)
         return self._checked(field, value)
 
@@ -307,7 +379,7 @@ class _Item:
 
 def _kind(value: object) -> str:
     names = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", int: "a number", float: "a number"}
-    return names.get(type(value), "null")
+    return "null" if value is None else names.get(type(value), type(value).__name__)
 
 
 def register(registry: Registry) -> None:

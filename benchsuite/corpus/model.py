@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+UNKNOWN_DATE = "unknown"  # of a session or question to which the corpus gives none
 _MARKER = re.compile(r"[ \t]*<image>[ \t]*")
 
 
@@ -21,7 +22,8 @@ class Image:
 
     ``missing`` is empty, or says why there are no bytes: ``absent`` (no such file), ``remote`` (only a URL is
     given; nothing is ever fetched). ``width`` and ``height`` are pixels, ``size`` is bytes; all 0 when missing.
-    ``path`` is relative to the corpus' image root and never leaves this process.
+    ``path`` is relative to the corpus' image root and never leaves this process. ``caption`` is the corpus' own
+    description where it has one: it belongs to the place where the image is shown, not to its bytes.
     """
 
     sha256: str
@@ -31,6 +33,7 @@ class Image:
     height: int = 0
     size: int = 0
     missing: str = ""
+    caption: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,10 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What retrieval ranks and delivery renders: a turn (MemLens), a round (MemEye), a note of a method."""
+    """What retrieval ranks and delivery renders: a turn (MemLens), a round (MemEye), a note of a method.
+
+    ``session`` is the position of its session in the history, from 1; 0 where there is none.
+    """
 
     id: str
     turn_ids: tuple[str, ...]
@@ -120,6 +126,7 @@ class Item:
     text: str
     images: tuple[Image, ...] = ()
     date: str = ""
+    session: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +158,10 @@ class Corpus(Protocol):
 
     @property
     def digest(self) -> str: ...
+    @property
+    def files(self) -> Mapping[str, str]:
+        """The sha256 of each file that it was read from, images aside, by name."""
+
     @property
     def bundled(self) -> bool:
         """True for the mini corpora: their tables are headed 'pipeline check, not evidence'."""

@@ -26,7 +26,7 @@ from benchsuite.corpus.model import Corpus, History, Image, Item, Outline, Quest
 from benchsuite.errors import ConfigError, DataError
 from benchsuite.files import write_atomic
 
-INDEX_VERSION = 1
+INDEX_VERSION = 3
 HISTORIES_KEPT = 16
 _Range = tuple[int, int]  # offset and length in bytes
 
@@ -67,8 +67,9 @@ def is_empty(turn: Turn) -> bool:
 def turn_items(history: History) -> tuple[Item, ...]:
     """One Item per turn of either role, in conversation order."""
     return tuple(
-        Item(turn.id, (turn.id,), turn.role, turn.text, turn.images, turn.date)
-        for turn in history.turns
+        Item(turn.id, (turn.id,), turn.role, turn.text, turn.images, turn.date, number)
+        for number, session in enumerate(history.sessions, start=1)
+        for turn in session.turns
         if not is_empty(turn)
     )
 
@@ -124,6 +125,10 @@ class IndexedCorpus(Corpus):
     @property
     def digest(self) -> str:
         return str(self._meta["digest"])
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        return dict(self._meta["files"])
 
     @property
     def bundled(self) -> bool:
@@ -187,7 +192,7 @@ def _build(source: Source, home: Path) -> str:
     folder = Path(tempfile.mkdtemp(prefix="new-", dir=home))
     try:
         before = _stamps(source)
-        contents = [_sha256_file(file) for file in source.files()]
+        contents = [sha256_file(file) for file in source.files()]
         images = ImageIndex(source.image_root)
         _write_records(source, images, folder)
         known = {image.path: image.sha256 or image.missing for image in images.images}
@@ -196,7 +201,8 @@ def _build(source: Source, home: Path) -> str:
             raise DataError(source.location, None, None, "the files changed while they were read")
         shape = [INDEX_VERSION, source.version, source.suite, source.split, source.lengths, contents]
         digest = hashlib.sha256(json.dumps([shape, sorted(known.items())]).encode()).hexdigest()
-        _write_meta(folder, {**_identity(source), "digest": digest})
+        files = {file.name: sha256 for file, sha256 in zip(source.files(), contents, strict=True) if sha256}
+        _write_meta(folder, {**_identity(source), "digest": digest, "files": files})
         if not (home / digest / "meta.json").exists():
             folder.rename(home / digest)
             _sync_folder(home)
@@ -305,8 +311,8 @@ def _stamps(source: Source) -> list[tuple[str, FileStamp | None]]:
     return [(file.name, stamp_of(file)) for file in source.files()]
 
 
-def _sha256_file(path: Path) -> str:
-    """Empty for a file that is not there."""
+def sha256_file(path: Path) -> str:
+    """The hex digest; empty for a file that is not there. Raises DataError for one that cannot be read."""
     try:
         with path.open("rb") as handle:
             return hashlib.file_digest(handle, "sha256").hexdigest()

@@ -92,7 +92,7 @@ class Planner:
             axes["repeat"] = tuple(range(self.settings.repeats))
         for name, values in self.settings.axes.items():
             axes[name] = axis_values(name, values)
-        if axes.get("length") == (ALL_LENGTHS,):
+        if ALL_LENGTHS in axes.get("length", ()):
             axes["length"] = self.corpora[suite].lengths
         for name, given in [*axes.items(), *((name, (value,)) for arm in arms for name, value in arm.items())]:
             self.check_axis(name, given, suite)
@@ -130,7 +130,7 @@ class Planner:
             return None
         corpora = [self.corpora[suite]] if suite else list(self.corpora.values())
         if name == "length":
-            return _unique(length for corpus in corpora for length in corpus.lengths)
+            return _unique([*(length for corpus in corpora for length in corpus.lengths), ALL_LENGTHS])
         if name in LABEL_KEYS:
             outlines = (o for corpus in corpora for length in corpus.lengths for o in corpus.outline(length))
             return _unique(getattr(o, name) for o in outlines)
@@ -147,16 +147,16 @@ class Planner:
     def expand(self, experiment: Experiment) -> list[tuple[Cell, bool]]:
         """Every cell of an experiment, questions outermost, and whether it is in the experiment's core."""
         names = list(experiment.axes)
-        arms: dict[str, list[tuple[Arm, bool]]] = {}
+        arms: dict[str, dict[Arm, bool]] = {}  # by length; an arm that is declared twice is one
         for values, chosen in itertools.product(itertools.product(*experiment.axes.values()), experiment.arms):
             table = {**dict(zip(names, values, strict=True)), **chosen}
             arm = make_arm(table, self.registry.axis_order, self.registry.defaults)
             core = any(all(arm[axis] == value for axis, value in wanted.items()) for wanted in experiment.core)
-            arms.setdefault(str(arm["length"]), []).append((arm, core))
+            arms.setdefault(str(arm["length"]), {})[arm] = core
         cells: list[tuple[Cell, bool]] = []
         for length, of_length in arms.items():
             for outline in self._questions(experiment.suite, length):
-                for arm, core in of_length:
+                for arm, core in of_length.items():
                     cell = make_cell(experiment.suite, arm, outline)
                     known = self.cells.setdefault(cell.id, cell)
                     if known.outline.id != outline.id or known.arm != arm:

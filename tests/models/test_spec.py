@@ -59,7 +59,7 @@ def test_a_value_that_is_no_address_is_refused(value: str) -> None:
 
 def test_embedded_models_share_a_family_and_the_cores() -> None:
     forced, refusing = parse_models(["embedded-forced", "embedded"], environ={})
-    assert forced.family == refusing.family == "embedded/1"
+    assert forced.family == refusing.family == "embedded/2"
     assert (forced.name, refusing.name) == ("embedded-forced", "embedded")
     assert forced.launch == "embedded"
     assert forced.concurrency == min(64, os.cpu_count() or 1)

@@ -69,15 +69,17 @@ def test_an_unknown_value_in_an_arm_is_refused(project: Project) -> None:
     assert "retrieval has no value 'nothing'" in result.stdout.str() + result.stderr.str()
 
 
-@pytest.mark.parametrize("length", ['length=["all"],', ""])
-def test_all_lengths_of_the_corpus(project: Project, length: str) -> None:
+@pytest.mark.parametrize(
+    ("length", "option"), [('length=["all"],', ()), ("", ("--bench-axis", "length=all")), ("", ())]
+)
+def test_all_lengths_of_the_corpus(project: Project, length: str, option: tuple[str, ...]) -> None:
     file = project.corpus(1)
     for name in ("128k", "64k"):
         file.with_name(f"dataset_{name}.json").write_bytes(file.read_bytes())
     write_case(project, length)
-    assert project.run("--bench-corpus", "memlens=corpus").ret == 0
+    assert project.run("--bench-corpus", "memlens=corpus", *option).ret == 0
     planned = Counter(row["arm.length"] for row in project.rows().values())
-    assert planned == ({"32k": 6, "64k": 6, "128k": 6} if length else {"32k": 6})
+    assert planned == ({"32k": 6, "64k": 6, "128k": 6} if length or option else {"32k": 6})
 
 
 def test_a_limit_keeps_the_same_questions_at_every_length(project: Project) -> None:
@@ -96,3 +98,12 @@ def test_a_limit_keeps_the_same_questions_at_every_length(project: Project) -> N
         }
         assert at["32k"] == at["64k"]
         assert 0 < len(at["32k"]) < 12
+
+
+def test_arms_that_an_option_makes_equal_are_one_whatever_their_defaults(project: Project) -> None:
+    project.corpus(1)
+    path = project.pytester.path / "cases" / "test_delivery.py"
+    same = CASE.replace('"k": 1', '"k": 10').replace("SETTINGS", "")
+    path.write_text(same)
+    assert project.run("--bench-axis", "retrieval=recency", "--bench-axis", "delivery=noimg").ret == 0
+    assert arms(project) == {("recency", "noimg", 10, repeat): 1 for repeat in (0, 1)}

@@ -4,7 +4,7 @@ It is a floor reference, not a model of answering skill: it sees only the reques
 and answers with the best supported span of text or refuses.
 """
 
-EMBEDDED_VERSION = "1"
+EMBEDDED_VERSION = "2"
 REFUSING_MODEL = "embedded"
 FORCED_MODEL = "embedded-forced"
 EMBEDDING_MODEL = "all-MiniLM-L6-v2"
