@@ -11,7 +11,7 @@ import os
 import random
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -27,6 +27,8 @@ CLOSING_STATUSES = (401, 403, 404)
 REFUSALS_TO_CLOSE = 3
 BACKOFF_CAP_S = 30.0
 IMAGE_MEMO_BYTES = 128 * 2**20
+BODY_BYTES = 192 * 2**20  # of bodies with images, in flight from one process
+BUILDING = 2  # bodies that are put together at a time
 _T = TypeVar("_T")
 
 
@@ -75,7 +77,8 @@ class HttpTransport:
     ``image_bytes`` gives the bytes to send for an image and is called in a thread, once per digest while the
     memo (``IMAGE_MEMO_BYTES`` of base64) holds it. 429, 5xx, timeouts and transport faults are tried again,
     waiting for ``Retry-After`` up to the spec's cap, else ``backoff_s`` doubling with jitter. 401, 403, 404 or
-    three refused connections in a row close the endpoint: later calls raise the same error, unsent.
+    three refused connections in a row close the endpoint: later calls raise the same error, unsent. Bodies with
+    images stay in memory until they are answered: one waits while it would go over ``BODY_BYTES``.
     """
 
     def __init__(
@@ -88,18 +91,42 @@ class HttpTransport:
     ) -> None:
         self._servers, self._environ, self._backoff_s = servers, environ, backoff_s
         self._images = _ImageMemo(image_bytes, IMAGE_MEMO_BYTES)
+        self._room = _Room(BODY_BYTES)
+        self._building = asyncio.Semaphore(BUILDING)
         self._endpoints: dict[str, _Endpoint] = {}
         self._session: aiohttp.ClientSession | None = None
 
     async def send(self, spec: ModelSpec, request: Request) -> Reply:
         endpoint = self._endpoints.get(spec.name) or await self._open(spec)
-        data = None
+        if endpoint.closed is not None:
+            raise same_error(endpoint.closed)
+        images = request.images
+        if not images:
+            return await self._send(spec, endpoint, json.dumps(request.body(_no_image)).encode())
+        data, size = await self._body(request, images)
+        try:
+            return await self._send(spec, endpoint, data)
+        finally:
+            self._room.give(size)
+
+    async def _body(self, request: Request, images: Sequence[WireImage]) -> tuple[bytes, int]:
+        """The body of a request with images, and the room that it takes, which is to be given back."""
+        async with self._building:
+            uris = {image.sha256: await self._images.uri(image) for image in images}
+            size = sum(len(uris[image.sha256]) for image in images)
+            await self._room.take(size)
+            try:
+                body = request.body(lambda image: uris[image.sha256])
+                return await self._images.in_thread(lambda: json.dumps(body).encode()), size
+            except BaseException:
+                self._room.give(size)
+                raise
+
+    async def _send(self, spec: ModelSpec, endpoint: _Endpoint, data: bytes) -> Reply:
         failure = None
         for attempt in range(1, spec.tries + 1):
             if endpoint.closed is not None:
                 raise same_error(endpoint.closed)
-            if data is None:
-                data = await self._body(request)
             outcome = await self._try(endpoint, data, attempt)
             if isinstance(outcome, Reply):
                 return outcome
@@ -133,14 +160,6 @@ class HttpTransport:
             headers["Authorization"] = f"Bearer {key}"
         opened = _Endpoint(f"{base}/chat/completions", headers, key, aiohttp.ClientTimeout(total=spec.timeout_s))
         return self._endpoints.setdefault(spec.name, opened)
-
-    async def _body(self, request: Request) -> bytes:
-        images = request.images
-        if not images:
-            return json.dumps(request.body(_no_image)).encode()
-        uris = {image.sha256: await self._images.uri(image) for image in images}
-        body = request.body(lambda image: uris[image.sha256])
-        return await self._images.in_thread(lambda: json.dumps(body).encode())
 
     async def _try(self, endpoint: _Endpoint, data: bytes, attempt: int) -> Reply | _Failure:
         if self._session is None:
@@ -222,6 +241,26 @@ def _reason(error: aiohttp.ClientConnectorError) -> str:
     if isinstance(error.os_error, ConnectionRefusedError):
         return "connection refused"
     return error.os_error.strerror or str(error.os_error)
+
+
+class _Room:
+    """Bytes that may be in flight. Who comes first goes first; one that is larger than the room goes alone."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit, self._used = limit, 0
+        self._door = asyncio.Lock()
+        self._freed = asyncio.Event()
+
+    async def take(self, size: int) -> None:
+        async with self._door:
+            while self._used and self._used + size > self._limit:
+                self._freed.clear()
+                await self._freed.wait()
+            self._used += size
+
+    def give(self, size: int) -> None:
+        self._used -= size
+        self._freed.set()
 
 
 class _ImageMemo:

@@ -10,6 +10,7 @@ pytestmark = pytest.mark.memlens
 
 @pytest.mark.experiment(
     arms=[
+        {"retrieval": "none", "delivery": "pixels"},
         {"retrieval": "full", "delivery": "direct"},
         {"retrieval": "both", "delivery": "deployed"},
     ],

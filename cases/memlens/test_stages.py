@@ -7,6 +7,7 @@ pytestmark = pytest.mark.memlens
 
 @pytest.mark.experiment(
     arms=[
+        {"retrieval": "none", "delivery": "pixels"},
         {"retrieval": "both", "delivery": "pixels", "index": "whole"},
         {"retrieval": "both", "delivery": "deployed", "index": "region"},
     ],

@@ -51,6 +51,11 @@ _OPTIONS: Mapping[str, tuple[str, bool, str]] = {
     "timeout": ("SECONDS", False, "time limit of one request (default: 300)"),
     "repeats": ("N", False, "ask every cell N times; the repeat is an axis (default: 1)"),
     "protocol": ("FILE", False, "TOML file with the prompt wording to use"),
+    "tokenizer": (
+        "DIR",
+        False,
+        "folder with the tokenizer.json that tables count text with (default: all-MiniLM-L6-v2's)",
+    ),
     "save": ("NAME", False, "name of the run's folder"),
     "dir": ("DIR", False, "where caches and runs are kept (default: .bench in the root directory)"),
 }
@@ -100,6 +105,7 @@ class Settings:
     timeout_s: float | None
     repeats: int
     protocol: Path | None
+    tokenizer: Path | None
     save: str
     strict: bool
     folder: Path
@@ -128,8 +134,8 @@ def read_settings(config: pytest.Config) -> Settings:
     def pairs(name: str, form: str) -> list[tuple[str, str]]:
         return [pair for text in value(name) if (pair := checked(_pair, text, name, form)) is not None]
 
-    root = config.rootpath
-    protocol = value("protocol")
+    root, here = config.rootpath, config.invocation_params.dir
+    protocol, tokenizer = value("protocol"), value("tokenizer")
     models = [name for text in value("model") for name in text.split(",") if name]
     return Settings(
         models=tuple(models) or ("embedded",),
@@ -147,7 +153,8 @@ def read_settings(config: pytest.Config) -> Settings:
         retries=number("retries"),
         timeout_s=checked(_seconds, value("timeout")),
         repeats=number("repeats") or 1,
-        protocol=(config.invocation_params.dir / protocol) if protocol else None,
+        protocol=here / protocol if protocol else None,
+        tokenizer=here / tokenizer if tokenizer else None,
         save=checked(check_name, value("save")) or "",
         strict=bool(value("strict")),
         folder=(root / value("dir")) if value("dir") else root / ".bench",

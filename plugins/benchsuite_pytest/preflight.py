@@ -95,6 +95,8 @@ def prepare_controller(settings: Settings, registry: Registry, suites: Sequence[
     protocols: dict[str, Protocol] = {}
     with noted():
         protocols = session_protocols(settings, registry)
+    if settings.tokenizer is not None and not (settings.tokenizer / "tokenizer.json").is_file():
+        problems.append(f"--bench-tokenizer: {settings.tokenizer}: no tokenizer.json in this folder")
     encoders: dict[str, EncoderSpec] = {}
     for channel in CHANNELS:
         with noted():

@@ -333,7 +333,8 @@ class BenchSession:
         if needs_tokens(ids):
             try:
                 corpora = {corpus.digest: corpus for corpus in self.prepared.corpora.values()}
-                tokens = count_tokens(self.store.path, rows, self.settings.folder / "cache", corpora)
+                cache, tokenizer = self.settings.folder / "cache", self.settings.tokenizer
+                tokens = count_tokens(self.store.path, rows, cache, corpora, tokenizer)
                 write_tokens(self.store.path, tokens)
             except BenchError as error:
                 problems.append(f"token counts: {error}")

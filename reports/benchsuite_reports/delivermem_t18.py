@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from benchsuite_reports.arms import (
     DELIVERMEM,
     DIRECT,
+    NO_CONTEXT,
     NONE,
     Group,
     by_key,
@@ -40,7 +41,8 @@ from benchsuite_reports.table import (
 
 ID = "delivermem_t18"
 TITLE = "DeliverMem Table 18: input cost and accuracy against direct inference"
-CONDITIONS = (DELIVERMEM, DIRECT)
+CONDITIONS = (NO_CONTEXT, DELIVERMEM, DIRECT)
+SHOWN = (("No context", NO_CONTEXT), ("DeliverMem", DELIVERMEM), ("Direct inference, same model", DIRECT))
 CONTRASTS = {"DeliverMem minus direct": {DELIVERMEM.name: 1, DIRECT.name: -1}}
 INDEX_COLUMNS = ("Index", "Encoder", "Images", "Vectors", "MB", "Encode s", "ms a query")
 
@@ -68,8 +70,9 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
             "Delivered: the answering request as sent. Full context: the text of every message and the question, "
             f"images shrunk to a longest side of {counts.side if counts else 768} pixels; an image is one token for "
             "every 32x32 pixels. Medians over questions; input ratio: median full over median delivered. n: questions "
-            "answered both ways, refusal questions included. Accuracy in percent, its difference in points. W/L: "
-            "questions that DeliverMem won and lost; p: exact two-sided sign test on them.",
+            "answered in every condition, refusal questions included. Accuracy in percent, its difference in points. "
+            "W/L: questions that DeliverMem won and lost; p: exact two-sided sign test on them. Constant refusal is "
+            "computed: every unanswerable question right, every answerable one wrong.",
         ),
         pipeline_check=corpus.bundled,
     )
@@ -132,7 +135,12 @@ def _block(by_length: Mapping[str, Group], lengths: Sequence[str], corpus: Corpu
     add("Input ratio", "ratio", {each: sizes[each].ratio for each in sizes}, "{:.1f}x")
     add("Questions counted", "n.tokens", {each: sizes[each].n for each in sizes})
     add("n of the accuracies", "n", {each: paired[each].n for each in paired})
-    for label, condition in (("DeliverMem", DELIVERMEM), ("Direct inference, same model", DIRECT)):
+    refusing = {length: each.constant_refusal(each.kept) for length, each in paired.items()}
+    values.update({f"accuracy.constant_refusal.{length}": mean for length, mean in refusing.items()})
+    rows.append(("Constant refusal (by rule)", *(cell(refusing.get(length)) for length in lengths)))
+    for label, condition in SHOWN:
+        if condition is NO_CONTEXT and not any(condition.name in group.rows for group in by_length.values()):
+            continue
         means = {length: each.accuracy(condition.name) for length, each in paired.items()}
         values.update({f"accuracy.{condition.name}.{length}": mean for length, mean in means.items()})
         rows.append((label, *(cell(means.get(length)) for length in lengths)))

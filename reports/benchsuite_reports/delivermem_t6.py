@@ -13,6 +13,7 @@ from dataclasses import asdict
 from benchsuite_reports.arms import (
     BOTH_WHOLE,
     DELIVERMEM,
+    NO_CONTEXT,
     NONE,
     Condition,
     Group,
@@ -40,7 +41,9 @@ from benchsuite_reports.table import (
 ID = "delivermem_t6"
 TITLE = "DeliverMem Table 6: which stage acts"
 ARMS = (BOTH_WHOLE, DELIVERMEM)
+CONDITIONS = (NO_CONTEXT, *ARMS)
 COLUMNS = ("Stage", "Baseline", "DeliverMem", "Differs")
+BASELINES = {"constant_refusal": "Constant refusal", NO_CONTEXT.name: "No context"}
 CONTRASTS = {"DeliverMem minus baseline": {DELIVERMEM.name: 1, BOTH_WHOLE.name: -1}}
 STORE = "every message of the history with its images"
 FUSION = (
@@ -58,9 +61,9 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
 
     Raises BenchError when its rows mix corpora, protocols, renderers, scorers or models as served.
     """
-    groups = group_rows(rows, ARMS)
+    groups = group_rows(rows, CONDITIONS)
     mine = [row for group in groups for row in group.all_rows()]
-    if not any(len(group.rows) == len(ARMS) for group in groups):
+    if not any(_complete(group) for group in groups):
         return Table(ID, TITLE, COLUMNS, ())
     about, corpus = table_facts(ID, mine, facts)
     return Table(
@@ -70,9 +73,11 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
         blocks=tuple(_block(group, facts) for group in groups),
         facts=about,
         notes=(
-            "Stages in pipeline order, each as this run had it. n: questions answered in both arms, refusal questions "
-            "included. Accuracy in percent, its difference in points. W/L: questions that DeliverMem won and lost; "
-            "p: exact two-sided sign test on them. Images and items delivered are medians over questions.",
+            "Stages in pipeline order, each as this run had it. n: questions answered in both arms (and without "
+            "context, where that was run), refusal questions included. Accuracy in percent, its difference in points. "
+            "W/L: questions that DeliverMem won and lost; p: exact two-sided sign test on them. Items delivered are "
+            "medians over questions. Constant refusal is computed: every unanswerable question right, every answerable "
+            "one wrong.",
         ),
         pipeline_check=corpus.bundled,
     )
@@ -85,12 +90,16 @@ def _block(group: Group, facts: RunFacts) -> Block:
     paired = pair(group)
     before, after = BOTH_WHOLE.name, DELIVERMEM.name
     change = paired.difference(before, after)
-    arms = "both arms" if len(group.rows) == len(ARMS) else "the arm that was run"
+    arms = "both arms" if _complete(group) else "the arm that was run"
+    baselines = {"constant_refusal": paired.constant_refusal(paired.kept)}
+    if NO_CONTEXT.name in group.rows:
+        baselines[NO_CONTEXT.name] = paired.accuracy(NO_CONTEXT.name)
     accuracies = [paired.accuracy(name) for name in (before, after)]
     values: dict[str, Number] = {
         "n": paired.n,
         f"accuracy.{before}": accuracies[0],
         f"accuracy.{after}": accuracies[1],
+        **{f"accuracy.{name}": mean for name, mean in baselines.items()},
         "difference": change.estimate if change else None,
         "wins": change.wins if change else None,
         "losses": change.losses if change else None,
@@ -100,10 +109,11 @@ def _block(group: Group, facts: RunFacts) -> Block:
         heading=group.heading,
         facts=(
             ("n", f"{paired.n} questions answered in {arms}"),
-            *group_facts(ID, group, ARMS, paired, facts, CONTRASTS),
+            *group_facts(ID, group, CONDITIONS, paired, facts, CONTRASTS),
         ),
         rows=(
             *_stages(group, paired, facts),
+            *((BASELINES[name], cell(mean), cell(mean), "") for name, mean in baselines.items()),
             ("Accuracy", *map(cell, accuracies), signed(change.estimate) if change else NONE),
             (
                 "W/L, p",
@@ -115,6 +125,10 @@ def _block(group: Group, facts: RunFacts) -> Block:
         left_out=tuple(paired.left_out.items()),
         values=values,
     )
+
+
+def _complete(group: Group) -> bool:
+    return all(arm.name in group.rows for arm in ARMS)
 
 
 def _stages(group: Group, paired: Paired, facts: RunFacts) -> list[tuple[str, ...]]:

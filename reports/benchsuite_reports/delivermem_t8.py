@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from benchsuite_reports.arms import (
     DELIVERMEM,
     DIRECT,
+    NO_CONTEXT,
     NONE,
     Facts,
     Group,
@@ -24,8 +25,8 @@ from benchsuite_reports.table import Block, CorpusFacts, Number, Row, RunFacts, 
 
 ID = "delivermem_t8"
 TITLE = "DeliverMem Table 8: direct inference over the whole history"
-CONDITIONS = (DIRECT, DELIVERMEM)
-SHOWN = {DIRECT.name: "whole history", DELIVERMEM.name: "DeliverMem"}
+CONDITIONS = (NO_CONTEXT, DIRECT, DELIVERMEM)
+SHOWN = {NO_CONTEXT.name: "no context", DIRECT.name: "whole history", DELIVERMEM.name: "DeliverMem"}
 
 
 def build(rows: Sequence[Row], facts: RunFacts) -> Table:
@@ -51,7 +52,8 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
         facts=about,
         notes=(
             "Whole history: every session with its header and its images as stored, nothing retrieved. n: questions "
-            "answered both ways by that model at that length, refusal questions included. Accuracy in percent.",
+            "answered in every condition by that model at that length, refusal questions included. Accuracy in "
+            "percent. Constant refusal is computed: every unanswerable question right, every answerable one wrong.",
         ),
         pipeline_check=corpus.bundled,
     )
@@ -72,7 +74,12 @@ def _block(groups: Sequence[Group], lengths: Sequence[str], corpus: CorpusFacts,
         own = {length: paired[model, length] for length in by_length}
         rows.append((f"{model}: n", *(str(own[length].n) if length in own else NONE for length in lengths)))
         values.update({f"n.{model}.{length}": each.n for length, each in own.items()})
+        refusing = {length: each.constant_refusal(each.kept) for length, each in own.items()}
+        rows.append((f"{model}: constant refusal (by rule)", *(cell(refusing.get(length)) for length in lengths)))
+        values.update({f"accuracy.{model}.constant_refusal.{length}": each for length, each in refusing.items()})
         for name, label in SHOWN.items():
+            if name == NO_CONTEXT.name and not any(name in group.rows for group in by_length.values()):
+                continue
             found = {length: each.accuracy(name) for length, each in own.items()}
             rows.append((f"{model}: {label}", *(cell(found.get(length)) for length in lengths)))
             values.update({f"accuracy.{model}.{name}.{length}": each for length, each in found.items()})

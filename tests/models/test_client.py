@@ -426,6 +426,36 @@ def test_the_image_memo_is_bounded(endpoint: Any, chat: Any, reply_body: Any, mo
     within(run())
 
 
+def test_bodies_in_flight_are_bounded_by_their_bytes(
+    endpoint: Any, chat: Any, reply_body: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each image is 4,000 bytes as base64: two bodies fit, and one that is larger than all room goes alone."""
+    monkeypatch.setattr("benchsuite.models.client.BODY_BYTES", 9000)
+
+    async def run() -> None:
+        async def slow(number: int, body: Any) -> web.Response:
+            await asyncio.sleep(0.02)
+            return web.json_response(reply_body())
+
+        async with endpoint(slow) as served:
+            transport = HttpTransport(lambda wanted: b"x" * 3000)
+            small = [chat("q", image(f"{number}")) for number in range(6)]
+            await asyncio.gather(*(transport.send(served.spec(), request) for request in small))
+            assert len(served.bodies) == 6
+            assert served.peak == 2
+            served.peak = 0
+            large = chat("q", image("a"), image("b"), image("c"))
+            replies = await asyncio.gather(*(transport.send(served.spec(), request) for request in (*small, large)))
+            assert len(replies) == 7
+            assert served.peak == 2
+            with pytest.raises(EndpointError):
+                await transport.send(served.spec(base_url="http://127.0.0.1:9/v1", name="gone", tries=1), large)
+            await asyncio.wait_for(transport.send(served.spec(), large), 10)  # what failed gave its room back
+            await transport.close()
+
+    within(run())
+
+
 def test_an_image_that_cannot_be_read_fails_its_request_only(endpoint: Any, chat: Any, reply_body: Any) -> None:
     def load(wanted: WireImage) -> bytes:
         if wanted.sha256 == "bad":

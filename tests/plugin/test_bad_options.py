@@ -54,6 +54,7 @@ FAULTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "scoring-mode": (("--bench-scoring", "loose"), ("--bench-scoring", "'loose'", "strict, upstream")),
     "judge-votes-even": (("--bench-judge-votes", "2"), ("--bench-judge-votes", "2 is even")),
     "encoder-channel": (("--bench-encoder", "sound=minilm"), ("--bench-encoder", "'sound'", "text, image")),
+    "tokenizer-none": (("--bench-tokenizer", "cases"), ("--bench-tokenizer", "cases: no tokenizer.json")),
     "timeout-zero": (("--bench-timeout", "0"), ("--bench-timeout", "'0'")),
     "corpus-no-suite": (("--bench-corpus", "memlems=x"), ("--bench-corpus", "no suite 'memlems'", "memlens")),
     "protocol-lacks-field": (("--bench-protocol", "short.toml"), ("short.toml: question: is missing",)),

@@ -24,7 +24,7 @@ class Watched(my_bm25.BM25):
         assert seen == {"text", "date", "images", "options"}, seen
         for item in items:
             facts = {name for name in dir(item) if not name.startswith("_")}
-            assert facts == {"id", "turn_ids", "role", "text", "images", "date"}, facts
+            assert facts == {"id", "turn_ids", "role", "text", "images", "date", "session"}, facts
         return super().rank(query, items, k)
 
 def pytest_bench_register(registry):
@@ -70,7 +70,7 @@ def test_the_example_runs_on_the_bundled_cases_from_any_folder(pytester, endpoin
         "-p",
         "my_bm25",
         "-k",
-        "memlens",
+        "delivery",
         "--bench-axis",
         "retrieval=bm25,oracle",
         "--bench-limit",

@@ -36,6 +36,7 @@ def test_medians_ratio_and_the_paired_difference(rows_of, mini):
         "Input ratio": ("10.0x",),
         "Questions counted": ("3",),
         "n of the accuracies": ("3",),
+        "Constant refusal (by rule)": ("0.00",),
         "DeliverMem": ("66.67",),
         "Direct inference, same model": ("33.33",),
         "Accuracy difference": ("+33.33",),
@@ -71,7 +72,7 @@ def test_lengths_are_columns_and_one_without_direct_inference_has_a_gap(rows_of,
     assert table.columns == ("Measure", "1x", "8x")
     assert cells(table)["Direct inference, same model"] == ("100.00", "n/a")
     assert cells(table)["DeliverMem"] == ("100.00", "0.00")
-    assert dict(table.blocks[0].facts)["missing arms"] == "8x: full-direct"
+    assert dict(table.blocks[0].facts)["missing arms"] == "1x: none-pixels; 8x: none-pixels, full-direct"
 
 
 def test_what_the_index_cost(rows_of, mini):

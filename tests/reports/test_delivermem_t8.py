@@ -1,6 +1,7 @@
 """DeliverMem Table 8 from rows: models that read the whole history, beside DeliverMem."""
 
-from benchsuite_reports.arms import DELIVERMEM, DIRECT
+from benchsuite_reports import delivermem_t6, delivermem_t18
+from benchsuite_reports.arms import BOTH_WHOLE, DELIVERMEM, DIRECT, NO_CONTEXT
 from benchsuite_reports.delivermem_t8 import TABLE, build
 from benchsuite_reports.formats import as_text
 from benchsuite_reports.published import TYPES, published
@@ -25,9 +26,11 @@ def test_models_are_rows_and_lengths_columns(rows_of, mini):
     assert table.columns == ("Model", "32k", "64k")
     assert cells(table) == {
         "large: n": ("2", "n/a"),
+        "large: constant refusal (by rule)": ("0.00", "n/a"),
         "large: whole history": ("100.00", "n/a"),
         "large: DeliverMem": ("100.00", "n/a"),
         "small: n": ("2", "2"),
+        "small: constant refusal (by rule)": ("0.00", "0.00"),
         "small: whole history": ("100.00", "50.00"),
         "small: DeliverMem": ("50.00", "100.00"),
     }
@@ -43,7 +46,7 @@ def test_direct_inference_alone_is_shown_without_delivermem(rows_of, mini):
     table = build(rows_of({DIRECT: (1.0, 0.0)}), mini)
     assert cells(table)["qwen: whole history"] == ("50.00",)
     assert cells(table)["qwen: DeliverMem"] == ("n/a",)
-    assert facts(table)["missing arms"] == "both-deployed-region"
+    assert facts(table)["missing arms"] == "none-pixels, both-deployed-region"
 
 
 def test_without_direct_inference_there_is_no_table(rows_of, mini):
@@ -97,3 +100,17 @@ def test_the_published_pool_where_it_may_stand(row):
         "64k: corpus: no digest of the public release is known for length 64k"
     )
     assert max(map(len, as_text(table).splitlines())) <= 100
+
+
+def test_the_baselines_of_tables_that_count_refusal_questions(rows_of, mini):
+    """Two answerable questions and two that nothing answers: whoever always refuses has half of them."""
+    conditions = (NO_CONTEXT, BOTH_WHOLE, DELIVERMEM, DIRECT)
+    rows = rows_of({each: (1.0 if each is DIRECT else 0.0,) * 4 for each in conditions})
+    rows = [{**row, "answerable": row["question"] in ("q0", "q1")} for row in rows]
+    rows = [{**row, "score": 1.0} if row["arm.retrieval"] == "none" and not row["answerable"] else row for row in rows]
+    assert cells(build(rows, mini))["qwen: constant refusal (by rule)"] == ("50.00",)
+    assert cells(build(rows, mini))["qwen: no context"] == ("50.00",)
+    assert cells(delivermem_t18.build(rows, mini))["Constant refusal (by rule)"] == ("50.00",)
+    assert cells(delivermem_t18.build(rows, mini))["No context"] == ("50.00",)
+    assert cells(delivermem_t6.build(rows, mini))["Constant refusal"] == ("50.00", "50.00", "")
+    assert cells(delivermem_t6.build(rows, mini))["No context"] == ("50.00", "50.00", "")

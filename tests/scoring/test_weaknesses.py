@@ -1,9 +1,10 @@
 """Known weaknesses of the public MemLens harness in scoring, one by one: strict scoring has none of them.
 
 M1 to M4 and M20 are the judge's, M9 to M11 the rules', M18 the gold's. Those outside scoring stand elsewhere: lost
-and repeated work (M5 to M8) in tests/plugin/test_run.py and tests/faults, images (M12 to M15) in
-tests/corpus/test_images.py and tests/delivery, retries (M16) in tests/models/test_client.py, memory (M17) in
-tests/corpus, gold evidence (M19) in tests/plugin/test_run.py and tests/retrieval.
+and repeated work (M5 to M8) in tests/plugin/test_run.py and tests/faults, images as sent (M12, M13) in
+tests/delivery, missing and remote ones (M14, M15) in tests/corpus/test_images.py and tests/delivery/test_render.py,
+retries (M16) in tests/models/test_client.py, memory (M17) in tests/corpus/test_size.py, gold evidence (M19) in
+tests/science/test_pairs.py.
 """
 
 from __future__ import annotations
