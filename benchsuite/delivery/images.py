@@ -68,7 +68,7 @@ class ImageDesk:
         if as_stored and not slot.tag:
             self._sources[image.sha256] = (image, reader)
             return self._ready.setdefault(
-                key, WireImage(image.sha256, image.sha256, image.mime, image.width, image.height)
+                key, WireImage(image.sha256, image.sha256, image.mime, image.width, image.height, size=image.size)
             )
         return None
 
@@ -94,8 +94,9 @@ class ImageDesk:
         if slot.tag:
             wide, tall = stamp_box(width, height, slot.tag)
             params["box"] = f"0,0,{wide},{tall}"
+        size = (folder / "image.png").stat().st_size
         wire = WireImage(
-            record["sha256"], slot.image.sha256, "image/png", width, height, transform, tuple(params.items())
+            record["sha256"], slot.image.sha256, "image/png", width, height, transform, tuple(params.items()), size
         )
         return self._ready.setdefault(_key(slot, delivery), wire)
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import base64
 import email.utils
+import itertools
 import json
 import math
 import os
 import random
+import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -28,6 +30,7 @@ REFUSALS_TO_CLOSE = 3
 BACKOFF_CAP_S = 30.0
 IMAGE_MEMO_BYTES = 128 * 2**20
 BODY_BYTES = 192 * 2**20  # of bodies with images, in flight from one process
+PIECE = 2**18  # of a large body, which would else be copied whole into the socket's buffer
 BUILDING = 2  # bodies that are put together at a time
 _T = TypeVar("_T")
 
@@ -93,6 +96,7 @@ class HttpTransport:
         self._images = _ImageMemo(image_bytes, IMAGE_MEMO_BYTES)
         self._room = _Room(BODY_BYTES)
         self._building = asyncio.Semaphore(BUILDING)
+        self._gap = f"image-{secrets.token_hex(16)}"
         self._endpoints: dict[str, _Endpoint] = {}
         self._session: aiohttp.ClientSession | None = None
 
@@ -111,13 +115,13 @@ class HttpTransport:
 
     async def _body(self, request: Request, images: Sequence[WireImage]) -> tuple[bytes, int]:
         """The body of a request with images, and the room that it takes, which is to be given back."""
+        size = sum(image.size for image in images) * 4 // 3
         async with self._building:
-            uris = {image.sha256: await self._images.uri(image) for image in images}
-            size = sum(len(uris[image.sha256]) for image in images)
             await self._room.take(size)
             try:
-                body = request.body(lambda image: uris[image.sha256])
-                return await self._images.in_thread(lambda: json.dumps(body).encode()), size
+                uris = [await self._images.uri(image) for image in images]
+                frame = json.dumps(request.body(lambda image: self._gap)).split(self._gap)
+                return await self._images.in_thread(lambda: _filled(frame, uris)), size
             except BaseException:
                 self._room.give(size)
                 raise
@@ -167,9 +171,13 @@ class HttpTransport:
                 connector=aiohttp.TCPConnector(limit=0), cookie_jar=aiohttp.DummyCookieJar()
             )
         begun = time.perf_counter()
+        content: bytes | AsyncIterator[bytes] = data
+        headers = endpoint.headers
+        if len(data) > PIECE:
+            content, headers = _pieces(data), {**headers, "Content-Length": str(len(data))}
         try:
             async with self._session.post(
-                endpoint.url, data=data, headers=endpoint.headers, timeout=endpoint.timeout, allow_redirects=False
+                endpoint.url, data=content, headers=headers, timeout=endpoint.timeout, allow_redirects=False
             ) as response:
                 raw = await response.read()
         except aiohttp.ClientConnectorError as error:
@@ -268,12 +276,12 @@ class _ImageMemo:
 
     def __init__(self, image_bytes: Callable[[WireImage], bytes], limit: int) -> None:
         self._image_bytes, self._limit = image_bytes, limit
-        self._held: OrderedDict[str, str] = OrderedDict()
+        self._held: OrderedDict[str, bytes] = OrderedDict()
         self._size = 0
-        self._loading: dict[str, asyncio.Task[str]] = {}
+        self._loading: dict[str, asyncio.Task[bytes]] = {}
         self._threads: ThreadPoolExecutor | None = None
 
-    async def uri(self, image: WireImage) -> str:
+    async def uri(self, image: WireImage) -> bytes:
         held = self._held.get(image.sha256)
         if held is not None:
             self._held.move_to_end(image.sha256)
@@ -294,7 +302,7 @@ class _ImageMemo:
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _load(self, image: WireImage) -> str:
+    async def _load(self, image: WireImage) -> bytes:
         try:
             uri = await self.in_thread(lambda: self._encode(image))
         finally:
@@ -305,11 +313,22 @@ class _ImageMemo:
             self._size -= len(self._held.popitem(last=False)[1])
         return uri
 
-    def _encode(self, image: WireImage) -> str:
-        return f"data:{image.mime};base64,{base64.b64encode(self._image_bytes(image)).decode('ascii')}"
+    def _encode(self, image: WireImage) -> bytes:
+        return b"data:%s;base64,%s" % (image.mime.encode(), base64.b64encode(self._image_bytes(image)))
 
 
-def _retrieved(load: asyncio.Task[str]) -> None:
+async def _pieces(data: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(data), PIECE):
+        yield data[start : start + PIECE]
+
+
+def _filled(frame: Sequence[str], uris: Sequence[bytes]) -> bytes:
+    """The text of a body with its URIs in the gaps: what is large is copied once."""
+    pieces = [piece.encode() for piece in frame]
+    return b"".join(itertools.chain(*zip(pieces, uris, strict=False), pieces[-1:]))
+
+
+def _retrieved(load: asyncio.Task[bytes]) -> None:
     if not load.cancelled():
         load.exception()
 

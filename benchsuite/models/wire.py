@@ -33,7 +33,8 @@ def sha256_json(value: object) -> str:
 class WireImage:
     """An image as it will be sent. ``sha256`` is of the bytes sent, ``source`` of the stored bytes.
 
-    ``transform`` names what was done to the stored bytes (empty: nothing) with its parameters.
+    ``transform`` names what was done to the stored bytes (empty: nothing) with its parameters. ``size`` is the
+    number of bytes sent, which the digest has already pinned: it is for whoever must hold them.
     """
 
     sha256: str
@@ -43,6 +44,7 @@ class WireImage:
     height: int
     transform: str = ""
     params: tuple[tuple[str, str | int | float], ...] = ()
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)

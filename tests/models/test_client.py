@@ -381,8 +381,8 @@ def test_retry_after_is_honoured_up_to_the_cap(
     within(run())
 
 
-def image(sha256: str) -> WireImage:
-    return WireImage(sha256=sha256, source=sha256, mime="image/png", width=2, height=2)
+def image(sha256: str, size: int = 0) -> WireImage:
+    return WireImage(sha256=sha256, source=sha256, mime="image/png", width=2, height=2, size=size)
 
 
 def test_images_are_loaded_off_the_loop_once_per_digest(endpoint: Any, chat: Any, reply_body: Any) -> None:
@@ -439,12 +439,12 @@ def test_bodies_in_flight_are_bounded_by_their_bytes(
 
         async with endpoint(slow) as served:
             transport = HttpTransport(lambda wanted: b"x" * 3000)
-            small = [chat("q", image(f"{number}")) for number in range(6)]
+            small = [chat("q", image(f"{number}", 3000)) for number in range(6)]
             await asyncio.gather(*(transport.send(served.spec(), request) for request in small))
             assert len(served.bodies) == 6
             assert served.peak == 2
             served.peak = 0
-            large = chat("q", image("a"), image("b"), image("c"))
+            large = chat("q", image("a", 3000), image("b", 3000), image("c", 3000))
             replies = await asyncio.gather(*(transport.send(served.spec(), request) for request in (*small, large)))
             assert len(replies) == 7
             assert served.peak == 2
@@ -452,6 +452,26 @@ def test_bodies_in_flight_are_bounded_by_their_bytes(
                 await transport.send(served.spec(base_url="http://127.0.0.1:9/v1", name="gone", tries=1), large)
             await asyncio.wait_for(transport.send(served.spec(), large), 10)  # what failed gave its room back
             await transport.close()
+
+    within(run())
+
+
+def test_a_large_body_arrives_whole_with_its_length_and_again_after_a_fault(
+    endpoint: Any, chat: Any, reply_body: Any
+) -> None:
+    content = bytes(range(256)) * 4000
+
+    async def run() -> None:
+        async with endpoint(lambda n, _: text("busy", 503) if n == 0 else web.json_response(reply_body())) as served:
+            transport = HttpTransport(lambda wanted: content, backoff_s=0.001)
+            await transport.send(served.spec(), chat("q", image("a", len(content)), image("a", len(content))))
+            await transport.close()
+        assert len(served.bodies) == 2
+        for body, headers in zip(served.bodies, served.headers, strict=True):
+            urls = [block["image_url"]["url"] for block in body["messages"][0]["content"][1:]]
+            assert urls == ["data:image/png;base64," + base64.b64encode(content).decode()] * 2
+            assert int(headers["Content-Length"]) > 2 * len(content)
+            assert "Transfer-Encoding" not in headers
 
     within(run())
 

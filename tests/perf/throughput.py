@@ -83,7 +83,7 @@ def main() -> None:
             sys.executable,
             "-m",
             "pytest",
-            "cases/memlens",
+            "cases/memlens/test_delivery.py",
             "-q",
             "-p",
             "no:cacheprovider",
