@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from benchsuite_reports.tokens import TokenCounts
+from typing import Any
 
 Row = Mapping[str, object]
 """An outcome row as ``outcomes.jsonl`` has it."""
@@ -16,6 +13,8 @@ Number = int | float | str | None
 
 PIPELINE_CHECK = "pipeline check, not evidence"
 EMBEDDED_READER = "OCR + MiniLM reader"
+FULL_CONTEXT_SIDE = 768
+"""Longest image side in pixels at which a whole history is counted (DeliverMem, appendix E.6)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +56,36 @@ class IndexCost:
     queries: int
     score_ms: float
     device: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FullContext:
+    """A question's whole history: text tokens of its messages and the question, image tokens at ``TokenCounts.side``.
+
+    ``missing`` counts images without bytes, which have no tokens.
+    """
+
+    text: int
+    images: int
+    missing: int = 0
+
+    @property
+    def tokens(self) -> int:
+        return self.text + self.images
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCounts:
+    """``delivered`` is the text tokens of a cell's answering request, as sent, by cell id; ``full`` stands by
+    (corpus digest, length, question id). A cell or question that could not be counted is not there.
+
+    ``side`` is the longest side, in pixels, of the images of ``full``.
+    """
+
+    tokenizer: str
+    delivered: Mapping[str, int]
+    full: Mapping[tuple[str, str, str], FullContext]
+    side: int = FULL_CONTEXT_SIDE
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,48 +16,16 @@ from benchsuite.corpus.model import Corpus, History, Image, plain_text
 from benchsuite.errors import DataError
 from benchsuite.files import whole_lines, write_atomic
 from benchsuite.models.cache import AnswerStore
-from benchsuite_reports.table import Row
+from benchsuite_reports.table import FULL_CONTEXT_SIDE, FullContext, Row, TokenCounts
 
 FILE = "tokens.json"
 SCHEMA = 1
-SIDE = 768
-"""Longest image side in pixels at which a whole history is counted."""
 PATCH = 32
 """One image token covers 32x32 pixels."""
 BATCH = 512
 
 Counter = Callable[[Sequence[str]], list[int]]
 """Token counts of texts, without special tokens."""
-
-
-@dataclass(frozen=True, slots=True)
-class FullContext:
-    """A question's whole history: text tokens of its messages and the question, image tokens at ``SIDE``.
-
-    ``missing`` counts images without bytes, which have no tokens.
-    """
-
-    text: int
-    images: int
-    missing: int = 0
-
-    @property
-    def tokens(self) -> int:
-        return self.text + self.images
-
-
-@dataclass(frozen=True, slots=True)
-class TokenCounts:
-    """``delivered`` is the text tokens of a cell's answering request, as sent, by cell id; ``full`` stands by
-    (corpus digest, length, question id). A cell or question that could not be counted is not there.
-
-    ``side`` is the longest side, in pixels, of the images of ``full``.
-    """
-
-    tokenizer: str
-    delivered: Mapping[str, int]
-    full: Mapping[tuple[str, str, str], FullContext]
-    side: int = SIDE
 
 
 def count_tokens(
@@ -185,7 +152,7 @@ def _whole(history: History, known: dict[int, int], count: Counter) -> tuple[int
     images: list[Image] = [image for turn in turns for image in turn.images]
     return (
         _sum([plain_text(turn.text) for turn in turns], known, count),
-        sum(image_tokens(image.width, image.height, SIDE) for image in images if not image.missing),
+        sum(image_tokens(image.width, image.height, FULL_CONTEXT_SIDE) for image in images if not image.missing),
         sum(bool(image.missing) for image in images),
     )
 

@@ -5,8 +5,7 @@ from dataclasses import replace
 from benchsuite_reports.arms import DELIVERMEM, DIRECT
 from benchsuite_reports.delivermem_t18 import TABLE, build
 from benchsuite_reports.formats import FORMATS, as_text
-from benchsuite_reports.table import IndexCost, RunFacts
-from benchsuite_reports.tokens import FullContext, TokenCounts
+from benchsuite_reports.table import FullContext, IndexCost, RunFacts, TokenCounts
 
 PUBLISHED_32K = {"delivered": 2405, "full": 24001}
 

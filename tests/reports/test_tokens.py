@@ -17,15 +17,8 @@ from benchsuite.errors import ConfigError, DataError
 from benchsuite.models.cache import AnswerStore
 from benchsuite.models.wire import Message, Part, Request, WireImage, sha256_text, skeleton
 from benchsuite_reports.arms import DELIVERMEM, DIRECT
-from benchsuite_reports.tokens import (
-    FullContext,
-    TokenCounts,
-    count_tokens,
-    image_tokens,
-    load_tokenizer,
-    read_tokens,
-    write_tokens,
-)
+from benchsuite_reports.table import FullContext, TokenCounts
+from benchsuite_reports.tokens import count_tokens, image_tokens, load_tokenizer, read_tokens, write_tokens
 
 TINY = Path(__file__).parents[1] / "data" / "memlens-tiny"
 
