@@ -48,10 +48,16 @@ SHORT = {
     UNSTAMPED.name: "both, region",
     DELIVERMEM.name: "DeliverMem",
 }
+
+
+def _of_type(name: str) -> Callable[[Row], bool]:
+    return lambda row: row["type"] == name
+
+
 COLUMNS: Mapping[str, Callable[[Row], bool]] = {
     "all": lambda row: True,
     "non-AR": lambda row: bool(row["answerable"]),
-    **{short: (lambda row, name=name: row["type"] == name) for name, short in TYPES.items()},  # type: ignore[misc]
+    **{short: _of_type(name) for name, short in TYPES.items()},
 }
 TASK, INFERRED = "task:", "task-inferred"
 
