@@ -137,7 +137,7 @@ class Outcome:
         return self.status in ("scored", "unparsed")
 
     def to_row(self) -> dict[str, object]:
-        """The flat row with CANON's keys (``arm.<axis>``, ``scores.<name>``, ``usage.prompt``, ...)."""
+        """The flat row (``arm.<axis>``, ``scores.<name>``, ``usage.prompt``, ...)."""
         row: dict[str, object] = {}
         for name in _NAMES:
             value = getattr(self, name)

@@ -1,4 +1,4 @@
-"""What is planned: axes, arms, cells, contrasts, and the ids they are known by (CANON 'Axes')."""
+"""What is planned: axes, arms, cells, contrasts, and the ids they are known by."""
 
 from __future__ import annotations
 

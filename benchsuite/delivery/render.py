@@ -1,4 +1,4 @@
-"""The one renderer: (items, Delivery, protocol) to chat messages of typed parts (CANON 'Rendering')."""
+"""The one renderer: (items, Delivery, protocol) to chat messages of typed parts."""
 
 from __future__ import annotations
 

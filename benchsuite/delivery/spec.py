@@ -1,4 +1,4 @@
-"""Delivery: the form in which retrieved items reach the model (DeliverMem section 7; CANON 'delivery')."""
+"""Delivery: the form in which retrieved items reach the model (DeliverMem section 7)."""
 
 from __future__ import annotations
 

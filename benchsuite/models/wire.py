@@ -128,7 +128,7 @@ class Request:
 def request_key(family: str, request: Request, repeat: int = 0) -> str:
     """The cache key: everything that is sent and who is asked, never a task name, a port or a credential.
 
-    ``family`` is the endpoint family (CANON: base URL without credentials, ``embedded/<version>``,
+    ``family`` is the endpoint family (base URL without credentials, ``embedded/<version>``,
     ``vllm/<id>``). ``repeat`` is in the key, so an A/A arm is never answered by the first arm's entry.
     """
     return sha256_json(

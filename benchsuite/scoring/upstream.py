@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SCORER = "memlens-upstream/1"
 OUTPUT_LIMIT = 2048
-"""Replies of this many tokens or more are taken as empty (UPSTREAM's rule, whatever limit was asked for)."""
+"""Replies of this many tokens or more are taken as empty (the public harness' rule, whatever limit was asked for)."""
 
 
 class Quirk(Enum):

@@ -121,7 +121,7 @@ def figures(text: str) -> frozenset[str]:
 
 
 def leaks(folder: Folder) -> list[str]:
-    """SCIENCE 6.3: nothing that decides a pixel question may occur in a text of its history.
+    """Nothing that decides a pixel question may occur in a text of its history.
 
     The answer (its figures, or its words) and every figure drawn into a gold image are looked for in messages,
     captions, file names, dates and the question.
