@@ -39,6 +39,7 @@ perf: install-dev
 	$(BIN)/python tests/perf/throughput.py
 	$(BIN)/python tests/perf/footprint.py
 	$(BIN)/python tests/perf/maxsim.py
+	$(BIN)/python tests/perf/stats.py
 
 # writes 700 MB into a temporary folder
 perf-size: install-dev

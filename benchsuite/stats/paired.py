@@ -17,6 +17,9 @@ _SAME = 1e-12
 def sign_test(wins: int, losses: int) -> float:
     """Exact two-sided sign test: the binomial p of ``wins`` among the discordant pairs under one half.
 
+    On 0/1 scores the exact McNemar test is this same test. Not for graded scores whose size matters
+    (``permutation.sign_flip_means``), nor for questions that share a cluster (``permutation.cluster_permutation``).
+
     1.0 when no pair is discordant. Raises ValueError for negative counts.
     """
     if wins < 0 or losses < 0:
