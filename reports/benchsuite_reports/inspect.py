@@ -137,7 +137,7 @@ def select_arms(rows: Sequence[Row], selections: Sequence[str], against: str = "
     for selection in selections:
         found = [row for row in rows if _fits(row, selection)]
         if not found:
-            raise ConfigError(f"no arm {selection!r} of this question; there are: {_names(rows)}")
+            raise ConfigError(f"no arm {selection!r}; there are: {_names(rows)}")
         chosen += [row for row in found if row not in chosen]
     chosen = chosen or list(rows)
     if not against:

@@ -443,7 +443,7 @@ def test_what_cannot_be_found_is_one_line(bench):
     )
     assert bench.refused(QUESTION, "--run", "7") == f"no run '7' in {bench.dir}; the last are: 0001_nogit_run"
     said = bench.refused(QUESTION, "--arms", "pixels", "oracle-pixels")
-    assert said.startswith("no arm 'oracle-pixels' of this question; there are: 32k-recency-k3-noimg-")
+    assert said.startswith("no arm 'oracle-pixels'; there are: 32k-recency-k3-noimg-")
     assert bench.refused(QUESTION, "--arms", "delivry=pixels").startswith(
         "no axis 'delivry' in 'delivry=pixels'; axes: "
     )

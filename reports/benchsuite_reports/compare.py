@@ -1,0 +1,203 @@
+"""``benchsuite compare A [B]``: contrasts of the arms of one run or of two, paired question by question."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchsuite.errors import BenchError, ConfigError, DataError
+from benchsuite.files import whole_lines
+from benchsuite.plan import parse_contrast
+from benchsuite.runs import OUTCOMES, list_runs, load_run
+from benchsuite.stats.contrast import CLUSTERS, SCORE, analyse
+from benchsuite_reports.comparison import Pairing, comparison_table, contrast_rows, labels_of, match_arms, once_each
+from benchsuite_reports.formats import FORMATS, as_text
+from benchsuite_reports.inspect import arm_name, select_arms
+from benchsuite_reports.table import Row, RunFacts, Table
+
+NEAREST = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Rows to take arms from: those of a run, or of a file. ``name`` says which, and that a run is not finished."""
+
+    name: str
+    rows: tuple[Row, ...]
+    facts: RunFacts
+
+
+def compare_command(argv: list[str]) -> int:
+    """``benchsuite compare``: print the table of one contrast, or of a family of them."""
+    parser = argparse.ArgumentParser(
+        prog="benchsuite compare",
+        description="Compare arms, paired question by question: B minus A. Without --a, --b or --contrast every arm "
+        "of run A is compared with the same arm of run B.",
+    )
+    parser.add_argument("first", metavar="A", help="run (number, name or folder) or a file of outcome rows")
+    parser.add_argument("second", metavar="B", nargs="?", default="", help="the same for b (default: A)")
+    parser.add_argument("--a", default="", metavar="ARM", help="arms of A: 'retrieval=text,k=10', or 'text-pixels'")
+    parser.add_argument("--b", default="", metavar="ARM", help="arms of B to compare them with")
+    parser.add_argument(
+        "--contrast",
+        "--family",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="TEXT",
+        help="'axis: a -> b' or 'axis: a -> b @ axis=value', b from B; several are a family, corrected after Holm",
+    )
+    parser.add_argument("--primary", default="", metavar="TEXT", help="the contrast of the family to mark as primary")
+    parser.add_argument("--metric", default=SCORE, metavar="NAME", help="score (default), subem, f1, judge, ...")
+    parser.add_argument("--cluster", choices=CLUSTERS, default="cluster", help="what is independent (default: cluster)")
+    parser.add_argument("--format", choices=["text", *FORMATS], default="text", help="(default: text)")
+    parser.add_argument(
+        "--bench-dir",
+        "--dir",
+        type=Path,
+        default=Path(".bench"),
+        metavar="DIR",
+        help="where runs and caches are kept (default: .bench)",
+    )
+    options = parser.parse_args(argv)
+    if (options.contrast or options.primary) and (options.a or options.b):
+        raise ConfigError("--contrast and --a/--b both say what to compare; give one of them")
+    first = load_source(options.bench_dir, options.first)
+    second = load_source(options.bench_dir, options.second) if options.second else first
+    pairings, lone = find_pairings(first, second, options.a, options.b, options.contrast, options.primary)
+    table = compare(first, second, pairings, lone, options.metric, options.cluster)
+    print({"text": as_text, **FORMATS}[options.format](table), end="")
+    return 0
+
+
+def load_source(bench_dir: Path, name: str) -> Source:
+    """A run by number, name (the newest of it) or folder, or a file of rows, each checked.
+
+    Raises ConfigError where there is none and DataError naming file, cell and field of a row that is broken.
+    """
+    path = Path(name)
+    if path.is_file():
+        return _run_source(path.parent) if _is_run(path.parent) and path.name == OUTCOMES else _file_source(path)
+    if _is_run(path):
+        return _run_source(path)
+    if not bench_dir.is_dir():
+        raise ConfigError(f"{bench_dir}: no such folder; --bench-dir says where the runs are")
+    runs = list_runs(bench_dir)
+    found = [run for run in runs if name in (run.path.name, run.name) or (name.isdigit() and run.number == int(name))]
+    if not found:
+        there = ", ".join(run.path.name for run in runs[-NEAREST:])
+        raise ConfigError(
+            f"no run {name!r} in {bench_dir}, and no such file; "
+            + (f"the last are: {there}" if there else "it has none")
+        )
+    if found[-1].problem:
+        raise ConfigError(found[-1].problem)
+    return _run_source(found[-1].path)
+
+
+def _is_run(path: Path) -> bool:
+    return (path / "run.json").is_file()
+
+
+def _run_source(path: Path) -> Source:
+    run = load_run(path)
+    name = run.path.resolve().name
+    return _source(
+        f"run {name}" + ("" if run.info.get("finished") else ", not finished"),
+        list(run.rows.values()),
+        RunFacts.from_info(run.info),
+    )
+
+
+def _file_source(path: Path) -> Source:
+    from benchsuite.outcome_row import validate_row  # it needs pydantic
+
+    rows: dict[str, Row] = {}
+    try:
+        for number, line in whole_lines(path):
+            where = f"{path}:{number}"
+            try:
+                row = validate_row(json.loads(line), where)
+            except ValueError as error:
+                raise DataError(where, None, None, f"not JSON: {error}") from None
+            cell = str(row["cell"])
+            if cell in rows:
+                raise DataError(where, cell, None, "a second row of this cell")
+            rows[cell] = row
+    except OSError as error:
+        raise DataError(str(path), None, None, error.strerror or str(error)) from None
+    return _source(f"file {path.name}", list(rows.values()), RunFacts({}))
+
+
+def _source(name: str, rows: Sequence[Row], facts: RunFacts) -> Source:
+    if not rows:
+        raise ConfigError(f"{name}: it has no outcome rows")
+    return Source(name, tuple(rows), facts)
+
+
+def find_pairings(
+    first: Source, second: Source, a: str = "", b: str = "", contrasts: Sequence[str] = (), primary: str = ""
+) -> tuple[list[Pairing], list[str]]:
+    """What to compare: the contrasts, or the arms that ``a`` and ``b`` select, or every arm with its like.
+
+    Returns the pairings and the arms without a partner. Raises ConfigError where nothing can be paired, or arms of
+    one run would be compared with themselves.
+    """
+    texts = list(dict.fromkeys(text for text in (primary, *contrasts) if text))
+    if texts:
+        found = [_of_contrast(text, first, second, text == primary) for text in texts]
+        pairings = once_each([pairing for each, _ in found for pairing in each])
+        lone = [arm for _, left in found for arm in left]
+    else:
+        pairings, lone = match_arms(_selected(first, a), _selected(second, b))
+        if not pairings:
+            raise ConfigError(f"no arm of a has a partner in b: {'; '.join(lone[:NEAREST])}")
+    if any(pairing.a == pairing.b for pairing in pairings):
+        raise ConfigError("an arm would be compared with itself: give a second run, --a and --b, or --contrast")
+    return pairings, lone
+
+
+def _of_contrast(text: str, first: Source, second: Source, primary: bool) -> tuple[list[Pairing], list[str]]:
+    contrast = parse_contrast(text)
+    try:
+        found = contrast_rows(contrast, first.rows, second.rows)
+    except ConfigError as error:
+        raise ConfigError(f"contrast {text!r}: {error}") from None
+    pairings, lone = match_arms(*found, primary=primary)
+    if not pairings:
+        raise ConfigError(f"contrast {text!r}: its arms differ in other axes too: {'; '.join(lone[:NEAREST])}")
+    return pairings, lone
+
+
+def _selected(source: Source, selection: str) -> list[Row]:
+    if not selection:
+        return list(source.rows)
+    arms = {arm_name(row): row for row in source.rows}
+    names = {arm_name(row) for row in select_arms(list(arms.values()), [selection])[0]}
+    return [row for row in source.rows if arm_name(row) in names]
+
+
+def compare(
+    first: Source,
+    second: Source,
+    pairings: Sequence[Pairing],
+    lone: Sequence[str] = (),
+    metric: str = SCORE,
+    by: str = "cluster",
+) -> Table:
+    """The table of the pairings. Raises BenchError naming the contrast that cannot be made."""
+    analyses = {}
+    for label, pairing in zip(labels_of(pairings), pairings, strict=True):
+        try:
+            analyses[label] = analyse(pairing.a, pairing.b, metric=metric, by=by)
+        except (BenchError, ValueError) as error:
+            raise BenchError(f"{label}: {error}") from None
+    sources = (("a and b", first.name),) if first is second else (("a", first.name), ("b", second.name))
+    return comparison_table(pairings, analyses, _both(first.facts, second.facts), sources, lone)
+
+
+def _both(first: RunFacts, second: RunFacts) -> RunFacts:
+    return RunFacts({**first.corpora, **second.corpora}, first.embedded_models | second.embedded_models)
