@@ -9,8 +9,8 @@ from benchsuite.errors import BenchError, ConfigError
 from benchsuite.plan import Contrast
 from benchsuite.stats.contrast import Analysis
 from benchsuite.stats.family import holm, lowest_adjusted
-from benchsuite.stats.intervals import Interval
 from benchsuite_reports.arms import NONE
+from benchsuite_reports.clustered import interval_text
 from benchsuite_reports.inspect import arm_name
 from benchsuite_reports.table import (
     EMBEDDED_READER,
@@ -160,8 +160,8 @@ def comparison_table(
                 percent(each.a.mean),
                 percent(each.b.mean),
                 signed(each.effect.estimate),
-                _interval(each.interval),
-                _interval(each.cluster_interval),
+                interval_text(each.interval),
+                interval_text(each.cluster_interval),
             )
             for label, each in analyses.items()
         ),
@@ -241,10 +241,6 @@ def _alike(analyses: Mapping[str, Analysis], text: Callable[[Analysis], str]) ->
 
 def _some(texts: Sequence[str]) -> str:
     return "; ".join(texts[:LISTED]) + (f"; and {len(texts) - LISTED} more" if len(texts) > LISTED else "")
-
-
-def _interval(interval: Interval | None) -> str:
-    return NONE if interval is None else f"{signed(interval.low)} to {signed(interval.high)}"
 
 
 def _served(each: Analysis, pairings: Sequence[Pairing], facts: RunFacts) -> str:

@@ -22,6 +22,7 @@ from benchsuite_reports.arms import (
     pair,
     table_facts,
 )
+from benchsuite_reports.clustered import clustered_block
 from benchsuite_reports.table import Block, Number, Row, RunFacts, Table, TableSpec, p_value, signed, wins_losses
 
 ID = "delivermem_t1"
@@ -53,7 +54,7 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
         id=ID,
         title=TITLE,
         columns=COLUMNS,
-        blocks=tuple(_block(group, facts) for group in groups),
+        blocks=tuple(block for group in groups for block in _blocks(group, facts)),
         facts=about,
         notes=(
             "n: answerable questions answered in all arms shown. Accuracy in percent, differences in points. W/L: "
@@ -67,10 +68,10 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
 TABLE = TableSpec(ID, build)
 
 
-def _block(group: Group, facts: RunFacts) -> Block:
+def _blocks(group: Group, facts: RunFacts) -> tuple[Block, ...]:
     paired = pair(group, lambda row: bool(row["answerable"]))
     grid, values = _grid(paired)
-    return Block(
+    block = Block(
         heading=group.heading,
         facts=(
             ("n", f"{paired.n} answerable questions answered in {_arms_word(len(group.rows))}"),
@@ -81,6 +82,7 @@ def _block(group: Group, facts: RunFacts) -> Block:
         notes=_refusals(group),
         values=values,
     )
+    return block, *clustered_block(group.heading, paired, CONTRASTS)
 
 
 def _arms_word(count: int) -> str:

@@ -5,6 +5,7 @@ Text is counted by a named tokenizer, an image by the rule of one token for ever
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from benchsuite_reports.arms import (
     pair,
     table_facts,
 )
+from benchsuite_reports.clustered import clustered_block
 from benchsuite_reports.published import PublishedRow, published_by_length, published_grid, standing
 from benchsuite_reports.table import (
     Block,
@@ -58,7 +60,7 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
         return Table(ID, TITLE, ("Measure",), ())
     about, corpus = table_facts(ID, mine, facts)
     lengths = lengths_of(groups)
-    blocks = [_block(by_length, lengths, corpus, facts) for by_length in by_key(groups).values()]
+    blocks = [block for by_length in by_key(groups).values() for block in _blocks(by_length, lengths, corpus, facts)]
     counts = facts.tokens
     return Table(
         id=ID,
@@ -116,7 +118,9 @@ def _sizes(group: Group, facts: RunFacts) -> _Sizes | None:
     return _Sizes(len(text), middle(text), middle(images), middle(both), middle(whole))
 
 
-def _block(by_length: Mapping[str, Group], lengths: Sequence[str], corpus: CorpusFacts, facts: RunFacts) -> Block:
+def _blocks(
+    by_length: Mapping[str, Group], lengths: Sequence[str], corpus: CorpusFacts, facts: RunFacts
+) -> tuple[Block, ...]:
     paired = {length: pair(group) for length, group in by_length.items()}
     sizes = {length: found for length, group in by_length.items() if (found := _sizes(group, facts))}
     changes = {length: each.difference(DIRECT.name, DELIVERMEM.name) for length, each in paired.items()}
@@ -156,13 +160,15 @@ def _block(by_length: Mapping[str, Group], lengths: Sequence[str], corpus: Corpu
     )
     published, published_values = published_grid(shown, lengths, _text)
     about = {x: group_facts(ID, each, CONDITIONS, paired[x], facts, CONTRASTS) for x, each in by_length.items()}
-    return Block(
+    block = Block(
         heading=f"{next(iter(by_length.values())).who}: all questions",
         facts=(*merged(about), *published_facts),
         rows=(*rows, *published),
         left_out=left_out_by_length(paired),
         values={**values, **published_values},
     )
+    clustered = [clustered_block(group.heading, paired[length], CONTRASTS) for length, group in by_length.items()]
+    return block, *itertools.chain.from_iterable(clustered)
 
 
 def _text(row: PublishedRow, length: str, value: float) -> str:

@@ -26,6 +26,7 @@ from benchsuite_reports.arms import (
     pair,
     table_facts,
 )
+from benchsuite_reports.clustered import clustered_block
 from benchsuite_reports.table import (
     Block,
     Number,
@@ -70,7 +71,7 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
         id=ID,
         title=TITLE,
         columns=COLUMNS,
-        blocks=tuple(_block(group, facts) for group in groups),
+        blocks=tuple(block for group in groups for block in _blocks(group, facts)),
         facts=about,
         notes=(
             "Stages in pipeline order, each as this run had it. n: questions answered in both arms (and without "
@@ -86,7 +87,7 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
 TABLE = TableSpec(ID, build)
 
 
-def _block(group: Group, facts: RunFacts) -> Block:
+def _blocks(group: Group, facts: RunFacts) -> tuple[Block, ...]:
     paired = pair(group)
     before, after = BOTH_WHOLE.name, DELIVERMEM.name
     change = paired.difference(before, after)
@@ -105,7 +106,7 @@ def _block(group: Group, facts: RunFacts) -> Block:
         "losses": change.losses if change else None,
         "p": change.p if change else None,
     }
-    return Block(
+    block = Block(
         heading=group.heading,
         facts=(
             ("n", f"{paired.n} questions answered in {arms}"),
@@ -125,6 +126,7 @@ def _block(group: Group, facts: RunFacts) -> Block:
         left_out=tuple(paired.left_out.items()),
         values=values,
     )
+    return block, *clustered_block(group.heading, paired, CONTRASTS)
 
 
 def _complete(group: Group) -> bool:

@@ -199,13 +199,15 @@ def test_one_block_for_each_length_model_and_judge_shortest_length_first():
         *grid((1.0, 0.0, 1.0, 0.0), axes={"judge": "gpt"}, metric="judge", scorer="judge/1"),
         *grid((1.0, 0.0, 1.0, 0.0), axes={"condition": "C0"}),
     ]
-    assert [block.heading for block in build(rows, REAL).blocks] == [
+    headings = [
         "length 32k, model alpha",
         "length 32k, model qwen, judge gpt",
         "length 32k, model qwen",
         "length 32k, model qwen, condition C0",
         "length 128k, model qwen",
     ]
+    found = [block.heading for block in build(rows, REAL).blocks]
+    assert found == [each for heading in headings for each in (heading, f"{heading}: by cluster")]
 
 
 def test_rows_of_other_arms_and_suites_are_not_its_own():
