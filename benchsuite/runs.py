@@ -24,6 +24,7 @@ Plan = Mapping[str, Sequence[str]]
 
 OUTCOMES = "outcomes.jsonl"
 _INFO = "run.json"
+_LISTED = 5  # runs that an error names
 _LOCK = ".lock"
 _FOLDER = re.compile(r"(\d{4,})_.+")
 _NAME = re.compile(r"[\w.+-]+")
@@ -236,6 +237,29 @@ def load_run(path: Path) -> Run:
 def list_runs(bench_dir: Path) -> list[RunSummary]:
     """All runs, oldest first; a folder that cannot be read is listed with its problem."""
     return [_summary(number, folder) for number, folder in sorted(_folders(bench_dir / "runs"))]
+
+
+def find_run(bench_dir: Path, name: str) -> Path:
+    """The folder of a run by number, by name (the newest of it), or by path.
+
+    Raises ConfigError where there is none, or none that can be read.
+    """
+    if is_run(Path(name)):
+        return Path(name)
+    if not bench_dir.is_dir():
+        raise ConfigError(f"{bench_dir}: no such folder; --bench-dir says where the runs are")
+    runs = list_runs(bench_dir)
+    found = [run for run in runs if name in (run.path.name, run.name) or (name.isdigit() and run.number == int(name))]
+    if not found:
+        there = ", ".join(run.path.name for run in runs[-_LISTED:])
+        raise ConfigError(f"no run {name!r} in {bench_dir}; " + (f"the last are: {there}" if there else "it has none"))
+    if found[-1].problem:
+        raise ConfigError(found[-1].problem)
+    return found[-1].path
+
+
+def is_run(path: Path) -> bool:
+    return (path / _INFO).is_file()
 
 
 def read_info(path: Path) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 from benchsuite.errors import BenchError, ConfigError, DataError
 from benchsuite.files import AppendFile
 from benchsuite.outcome import Outcome, row_json
-from benchsuite.runs import RunStore, git_commit, list_runs, load_run, plan_digest
+from benchsuite.runs import RunStore, find_run, git_commit, list_runs, load_run, plan_digest
 
 ROOT = Path(__file__).parents[1]
 PLAN = {"cases/memlens/test_delivery.py::test_delivery": ["memlens:a", "memlens:b", "memlens:c"]}
@@ -277,3 +277,24 @@ def test_list_runs_counts_and_names_what_cannot_be_read(tmp_path):
     assert "run.json" in broken.problem
     with RunStore.open(tmp_path, "", PLAN, INFO) as fourth:
         assert fourth.info["number"] == 4
+
+
+def test_a_run_is_found_by_number_newest_name_and_path(tmp_path):
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    for folder, name in ((here, "nightly"), (here, "other"), (here, "nightly"), (elsewhere, "nightly")):
+        with RunStore.open(folder, name, PLAN, INFO) as store:
+            store.finish(0)
+    runs = here / "runs"
+    assert find_run(here, "2") == runs / "0002_nogit_other"
+    assert find_run(here, "nightly") == runs / "0003_nogit_nightly"
+    assert find_run(here, "0001_nogit_nightly") == runs / "0001_nogit_nightly"
+    there = elsewhere / "runs" / "0001_nogit_nightly"
+    assert find_run(here, str(there)) == there, "a path is that folder, not the run here that is called so"
+    with pytest.raises(ConfigError, match=r"no run '9' in .*; the last are: 0001_nogit_nightly, 0002_"):
+        find_run(here, "9")
+    (runs / "0004_nogit_torn").mkdir()
+    (runs / "0004_nogit_torn" / "run.json").write_text("{")
+    with pytest.raises(ConfigError, match=r"run\.json"):
+        find_run(here, "4")
+    with pytest.raises(ConfigError, match="no such folder"):
+        find_run(tmp_path / "nowhere", "1")

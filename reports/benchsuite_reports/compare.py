@@ -11,7 +11,7 @@ from pathlib import Path
 from benchsuite.errors import BenchError, ConfigError, DataError
 from benchsuite.files import whole_lines
 from benchsuite.plan import parse_contrast
-from benchsuite.runs import OUTCOMES, list_runs, load_run
+from benchsuite.runs import OUTCOMES, find_run, is_run, load_run
 from benchsuite.stats.contrast import CLUSTERS, SCORE, analyse
 from benchsuite_reports.comparison import Pairing, comparison_table, contrast_rows, labels_of, match_arms, once_each
 from benchsuite_reports.formats import FORMATS, as_text
@@ -79,27 +79,9 @@ def load_source(bench_dir: Path, name: str) -> Source:
     Raises ConfigError where there is none and DataError naming file, cell and field of a row that is broken.
     """
     path = Path(name)
-    if path.is_file():
-        return _run_source(path.parent) if _is_run(path.parent) and path.name == OUTCOMES else _file_source(path)
-    if _is_run(path):
-        return _run_source(path)
-    if not bench_dir.is_dir():
-        raise ConfigError(f"{bench_dir}: no such folder; --bench-dir says where the runs are")
-    runs = list_runs(bench_dir)
-    found = [run for run in runs if name in (run.path.name, run.name) or (name.isdigit() and run.number == int(name))]
-    if not found:
-        there = ", ".join(run.path.name for run in runs[-NEAREST:])
-        raise ConfigError(
-            f"no run {name!r} in {bench_dir}, and no such file; "
-            + (f"the last are: {there}" if there else "it has none")
-        )
-    if found[-1].problem:
-        raise ConfigError(found[-1].problem)
-    return _run_source(found[-1].path)
-
-
-def _is_run(path: Path) -> bool:
-    return (path / "run.json").is_file()
+    if path.is_file() and not (is_run(path.parent) and path.name == OUTCOMES):
+        return _file_source(path)
+    return _run_source(path.parent if path.is_file() else find_run(bench_dir, name))
 
 
 def _run_source(path: Path) -> Source:

@@ -15,7 +15,7 @@ from benchsuite.errors import ConfigError
 from benchsuite.files import write_atomic
 from benchsuite.models.cache import FILE_NAME
 from benchsuite.plan import safe_id
-from benchsuite.runs import Run, RunSummary, list_runs, load_run
+from benchsuite.runs import Run, find_run, list_runs, load_run
 from benchsuite_reports.contents import Call, Contents, read_calls
 from benchsuite_reports.page import render_page
 from benchsuite_reports.shown import ShownArm, ShownQuestion
@@ -72,12 +72,9 @@ def find_question(bench_dir: Path, asked: str, run_name: str = "") -> tuple[Run,
     ``asked`` is a question id, the beginning of one, or a cell id with or without its suite; the rows stand in the
     order of the plan, a cell that was asked for first. Raises ConfigError where nothing fits, or too much.
     """
-    if not bench_dir.is_dir():
-        raise ConfigError(f"{bench_dir}: no such folder; --bench-dir says where the runs are")
-    runs = list_runs(bench_dir)
     known: dict[str, None] = {}
-    for summary in _candidates(bench_dir, runs, run_name):
-        run = load_run(summary.path)
+    for path in _candidates(bench_dir, run_name):
+        run = load_run(path)
         rows = _rows_of(run, asked)
         if rows:
             return run, rows
@@ -89,21 +86,16 @@ def find_question(bench_dir: Path, asked: str, run_name: str = "") -> tuple[Run,
     )
 
 
-def _candidates(bench_dir: Path, runs: Sequence[RunSummary], name: str) -> list[RunSummary]:
-    """The runs to look in, newest first; of several with the name that was asked for, the newest."""
-    if not name:
-        finished = [run for run in reversed(runs) if run.finished is not None]
-        if not finished:
-            raise ConfigError(f"{bench_dir}: no finished run; --run names one that is not finished")
-        return finished
-    folder = Path(name).name
-    found = [run for run in runs if folder in (run.path.name, run.name) or (name.isdigit() and run.number == int(name))]
-    if not found:
-        there = ", ".join(run.path.name for run in runs[-NEAREST:])
-        raise ConfigError(f"no run {name!r} in {bench_dir}; " + (f"the last are: {there}" if there else "it has none"))
-    if found[-1].problem:
-        raise ConfigError(found[-1].problem)
-    return found[-1:]
+def _candidates(bench_dir: Path, name: str) -> list[Path]:
+    """The runs to look in: the one that was asked for, or the finished ones, newest first."""
+    if name:
+        return [find_run(bench_dir, name)]
+    if not bench_dir.is_dir():
+        raise ConfigError(f"{bench_dir}: no such folder; --bench-dir says where the runs are")
+    finished = [run.path for run in reversed(list_runs(bench_dir)) if run.finished is not None]
+    if not finished:
+        raise ConfigError(f"{bench_dir}: no finished run; --run names one that is not finished")
+    return finished
 
 
 def _rows_of(run: Run, asked: str) -> list[Row]:

@@ -239,7 +239,7 @@ def test_a_faulty_file_is_refused_by_its_line(save, tmp_path, row):
         (["1"], "an arm would be compared with itself"),
         (["1", "1"], "an arm would be compared with itself"),
         (["1", "--contrast", "delivery: pixels -> pixels"], "an arm would be compared with itself"),
-        (["7"], r"no run '7' in .*, and no such file; the last are: 0001_"),
+        (["7"], r"no run '7' in .*; the last are: 0001_"),
         (["1", "--a", "nonsense", "--b", "text"], "no arm 'nonsense'"),
         (["1", "--contrast", "delivery noimg pixels"], "write 'axis: a -> b'"),
         (["1", "--contrast", "delivery: noimg -> caption"], "no row has delivery=caption; there are: noimg, pixels"),
