@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchsuite.corpus.model import Item, Question
+from benchsuite.delivery.arrange import Placed, all_slots, arrange, seed_of, with_decoys
+from benchsuite.delivery.decoys import Decoys
 from benchsuite.delivery.images import ImageDesk, ImageReader, ImageSlot
 from benchsuite.delivery.protocol import Protocol
-from benchsuite.delivery.render import RENDERER, image_slots, missing_images, render
+from benchsuite.delivery.render import RENDERER, missing_images, render
 from benchsuite.delivery.spec import Delivery, parse_delivery
 from benchsuite.errors import BenchError, ConfigError, DataError, EndpointError
 from benchsuite.models.ask import Answered, Asker
@@ -37,6 +39,7 @@ class Stimulus:
     image_bytes: ImageReader
     protocol: Protocol
     scorer: Scorer
+    decoys: Decoys | None = None
 
 
 @dataclass(slots=True)
@@ -123,8 +126,9 @@ async def _answer_and_score(
         n_missing=missing_images(items, delivery),
         n_gold_delivered=len(gold.intersection(turn for item in items for turn in item.turn_ids)),
     )
-    images = await _prepare(bench.desk, image_slots(items, delivery), delivery, stimulus.image_bytes)
-    messages = render(items, question.query(), delivery, protocol, images)
+    placed = await place(stimulus, items, delivery)
+    images = await _prepare(bench.desk, all_slots(placed), delivery, stimulus.image_bytes)
+    messages = render(placed, question.query(), delivery, protocol, images, len(stimulus.items))
     request = Request(spec.model, messages, spec.params)
     row["n_images"] = len(request.images)
     row["image_tokens"] = sum(math.ceil(i.width / 32) * math.ceil(i.height / 32) for i in request.images)
@@ -171,6 +175,20 @@ async def retrieve(stimulus: Stimulus, arm: Arm, delivery: Delivery, bench: Work
     else:
         ranking = await asyncio.to_thread(retriever.rank, *arguments)
     return order_items(stimulus.items, ranking, delivery.order, name)
+
+
+async def place(stimulus: Stimulus, items: Sequence[Item], delivery: Delivery) -> list[Placed]:
+    """The delivered items with what each shows. Raises ConfigError where there is nothing to draw decoys from."""
+    question = stimulus.question
+    seed = seed_of(question.text, question.date, question.history_id)
+    placed = arrange(items, delivery, seed, stimulus.items)
+    slots = all_slots(placed)
+    if delivery.modality != "decoy" or not slots:
+        return placed
+    if stimulus.decoys is None:
+        raise ConfigError("decoys are drawn from other questions of a corpus, and this question is of none")
+    drawn = await asyncio.to_thread(stimulus.decoys.draw, question, stimulus.items, len(slots), seed)
+    return with_decoys(placed, drawn)
 
 
 def order_items(items: Sequence[Item], ranking: Ranking, order: str, name: str) -> list[Item]:

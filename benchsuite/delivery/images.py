@@ -25,47 +25,63 @@ from benchsuite.files import write_atomic
 from benchsuite.models.wire import WireImage, sha256_json
 
 CODEC_VERSION = "png/1"
-STAMPED = f"{CODEC_VERSION}+{STAMP_VERSION}"
 ImageReader = Callable[[Image], bytes]
+Params = Mapping[str, str | int | float]
 
 
 @dataclass(frozen=True, slots=True)
 class ImageSlot:
-    """One place of a request where an image stands, and the tag to be stamped on it (empty: none)."""
+    """One place of a request where an image stands, and what is done to it.
+
+    ``control`` (``scramble``, ``phase``, ``decoy``; empty: none) puts another picture into the place: ``seed`` is what
+    the first two draw from, and a decoy is the ``image``, at the size of the one that it ``replaces``. ``tag`` is
+    stamped last (empty: none), in the box that the tag ``frame`` would have (empty: its own).
+    """
 
     image: Image
     tag: str = ""
+    frame: str = ""
+    control: str = ""
+    seed: str = ""
+    replaces: Image | None = None
 
     @property
     def key(self) -> str:
-        """Equal for slots that are sent the same bytes."""
-        return f"{self.image.sha256} {self.tag}" if self.tag else self.image.sha256
+        """Equal for slots that are sent the same bytes in the same place of one request."""
+        if self.untreated:
+            return self.image.sha256
+        replaced = self.replaces.sha256 if self.replaces else ""
+        return " ".join(filter(None, (self.image.sha256, self.tag, self.frame, self.control, self.seed, replaced)))
+
+    @property
+    def untreated(self) -> bool:
+        return not (self.tag or self.control)
 
 
 class ImageDesk:
     """Prepares stored images for delivery and gives back the bytes to send. Thread-safe; does blocking work.
 
     A stored PNG within the longest side goes as it is; others are decoded, resized (Lanczos) and PNG-encoded
-    once per digest, kept in ``folder`` and found there by later runs without decoding anything. A stamped image
-    is the unstamped one, decoded, with the stamp on it: outside the stamp the two decode to equal pixels.
+    once per digest, kept in ``folder`` and found there by later runs without decoding anything. A controlled or
+    stamped image is made from the unaltered one, decoded: outside the stamp two arms decode to equal pixels.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._sources: dict[str, tuple[Image, ImageReader]] = {}
-        self._ready: dict[tuple[str, int, str, str], WireImage] = {}
+        self._ready: dict[tuple[str, int, str], WireImage] = {}
         self._sound: set[str] = set()
 
     def ready(self, slot: ImageSlot, delivery: Delivery, reader: ImageReader) -> WireImage | None:
         """The prepared image if nothing has to be read or decoded for it. ``reader`` gives its stored bytes."""
         image = slot.image
-        key = _key(slot, delivery)
+        key = (slot.key, delivery.side, delivery.codec)
         known = self._ready.get(key)
         if known is not None:
             return known
         within = not delivery.side or max(image.width, image.height) <= delivery.side
         as_stored = delivery.codec == "stored" or (image.mime == "image/png" and within)
-        if as_stored and not slot.tag:
+        if as_stored and slot.untreated:
             self._sources[image.sha256] = (image, reader)
             return self._ready.setdefault(
                 key, WireImage(image.sha256, image.sha256, image.mime, image.width, image.height, size=image.size)
@@ -78,8 +94,7 @@ class ImageDesk:
         known = self.ready(slot, delivery, reader)
         if known is not None:
             return known
-        transform = STAMPED if slot.tag else CODEC_VERSION
-        params: dict[str, str | int | float] = {"side": delivery.side, **({"tag": slot.tag} if slot.tag else {})}
+        transform, params = _treatment(slot, delivery)
         folder = prepared_file(self._folder, transform, slot.image.sha256, params).parent
         facts = folder / "image.json"
         if not facts.exists():
@@ -87,24 +102,23 @@ class ImageDesk:
             with (folder / "lock").open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 if not facts.exists():
-                    picture = self._picture(slot, delivery, reader)
-                    _write(picture, folder)
+                    _write(self._picture(slot, delivery, reader, params), folder)
         record = json.loads(facts.read_text())
         width, height = record["width"], record["height"]
         if slot.tag:
-            wide, tall = stamp_box(width, height, slot.tag)
+            wide, tall = stamp_box(width, height, slot.frame or slot.tag)
             params["box"] = f"0,0,{wide},{tall}"
         size = (folder / "image.png").stat().st_size
         wire = WireImage(
             record["sha256"], slot.image.sha256, "image/png", width, height, transform, tuple(params.items()), size
         )
-        return self._ready.setdefault(_key(slot, delivery), wire)
+        return self._ready.setdefault((slot.key, delivery.side, delivery.codec), wire)
 
-    def _picture(self, slot: ImageSlot, delivery: Delivery, reader: ImageReader) -> PillowImage.Image:
-        if slot.tag:
-            unstamped = self.prepare(ImageSlot(slot.image), delivery, reader)
-            return stamp(PillowImage.open(io.BytesIO(self.bytes_of(unstamped))), slot.tag)
-        return scaled(decode(reader(slot.image), slot.image), delivery.side)
+    def _picture(self, slot: ImageSlot, delivery: Delivery, reader: ImageReader, params: Params) -> PillowImage.Image:
+        if slot.untreated:
+            return unaltered(reader(slot.image), slot.image, delivery.side)
+        sent = self.prepare(ImageSlot(slot.image), delivery, reader)
+        return altered(PillowImage.open(io.BytesIO(self.bytes_of(sent))), params)
 
     def bytes_of(self, wire: WireImage) -> bytes:
         """The bytes to send. Raises DataError when the stored file changed, is gone or does not decode."""
@@ -118,11 +132,29 @@ class ImageDesk:
         return data
 
 
-def prepared_file(folder: Path, transform: str, source: str, params: Mapping[str, str | int | float]) -> Path:
+def prepared_file(folder: Path, transform: str, source: str, params: Params) -> Path:
     """Where a desk on ``folder`` keeps an image that it encoded: the fields are those of a WireImage, and of an
     image part in a recorded request."""
     known = [params[name] for name in ("side", "tag") if name in params]
-    return folder / sha256_json([transform, source, *known]) / "image.png"
+    further = [[name, params[name]] for name in ("frame", "control", "seed", "width", "height") if name in params]
+    return folder / sha256_json([transform, source, *known, *further]) / "image.png"
+
+
+def unaltered(data: bytes, image: Image, side: int) -> PillowImage.Image:
+    """The picture that an arm without control and tag shows. Raises DataError as :func:`decode` does."""
+    return scaled(decode(data, image), side)
+
+
+def altered(picture: PillowImage.Image, params: Params) -> PillowImage.Image:
+    """What the ``params`` of a WireImage make of the unaltered picture: first the control, then the stamp."""
+    if "control" in params:
+        from benchsuite.delivery import transforms  # numpy, which a run without controls does without
+
+        size = (int(params.get("width", picture.width)), int(params.get("height", picture.height)))
+        picture = transforms.control(picture, str(params["control"]), str(params.get("seed", "")), size)
+    if "tag" in params:
+        picture = stamp(picture, str(params["tag"]), str(params.get("frame", "")))
+    return picture
 
 
 def decode(data: bytes, image: Image) -> PillowImage.Image:
@@ -148,15 +180,38 @@ def scaled(picture: PillowImage.Image, side: int) -> PillowImage.Image:
     """RGB or grey, its longest side at most ``side`` pixels (0: as it is)."""
     if picture.mode not in ("L", "RGB"):
         picture = picture.convert("RGB")
-    if side and max(picture.size) > side:
-        scale = side / max(picture.size)
-        size = (max(1, round(picture.width * scale)), max(1, round(picture.height * scale)))
-        picture = picture.resize(size, PillowImage.Resampling.LANCZOS)
-    return picture
+    size = scaled_size(*picture.size, side)
+    return picture if size == picture.size else picture.resize(size, PillowImage.Resampling.LANCZOS)
 
 
-def _key(slot: ImageSlot, delivery: Delivery) -> tuple[str, int, str, str]:
-    return slot.image.sha256, delivery.side, delivery.codec, slot.tag
+def scaled_size(width: int, height: int, side: int) -> tuple[int, int]:
+    """Width and height with the longest side at most ``side`` pixels (0: as they are)."""
+    if not side or max(width, height) <= side:
+        return width, height
+    scale = side / max(width, height)
+    return max(1, round(width * scale)), max(1, round(height * scale))
+
+
+def _treatment(slot: ImageSlot, delivery: Delivery) -> tuple[str, dict[str, str | int | float]]:
+    """The steps that make a slot's image, and their parameters, as a request records them."""
+    steps = [CODEC_VERSION]
+    params: dict[str, str | int | float] = {"side": delivery.side}
+    if slot.control:
+        from benchsuite.delivery import transforms
+
+        steps.append(transforms.VERSIONS[slot.control])
+        params["control"] = slot.control
+        if slot.seed:
+            params["seed"] = slot.seed
+    if slot.replaces is not None:
+        params["replaces"] = slot.replaces.sha256
+        params["width"], params["height"] = scaled_size(slot.replaces.width, slot.replaces.height, delivery.side)
+    if slot.tag:
+        steps.append(STAMP_VERSION)
+        params["tag"] = slot.tag
+        if slot.frame not in ("", slot.tag):
+            params["frame"] = slot.frame
+    return "+".join(steps), params
 
 
 def _write(picture: PillowImage.Image, folder: Path) -> None:

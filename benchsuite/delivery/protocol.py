@@ -24,6 +24,11 @@ _FIELDS = {
     "tags_in_text": set(),
     "by_rank": set(),
     "by_time": set(),
+    "mark_in_pixels": set(),
+    "listed_by_rank": set(),
+    "listed_by_time": set(),
+    "ordinals": set(),
+    "ordinal": {"place", "total"},
     "caption": {"caption"},
     "no_caption": set(),
     "session": {"session", "date"},
@@ -56,6 +61,11 @@ class Protocol:
     tags_in_text: str | None = None  # in its place where the tags stand in the text
     by_rank: str | None = None  # in the head: what the numbers of the tags mean, in rank order
     by_time: str | None = None  # the same in conversation order
+    mark_in_pixels: str | None = None  # in place of tags_in_pixels where one mark stands on every image
+    listed_by_rank: str | None = None  # in place of by_rank: the order, by no mark
+    listed_by_time: str | None = None
+    ordinals: str | None = None  # in the head: what the ordinals are
+    ordinal: str | None = None  # in a date's place
     caption: str | None = None  # in an image's place
     no_caption: str | None = None  # in the place of an image that has none
     session: str | None = None  # before a session's first turn; its ``date`` is session_date, or nothing
@@ -108,20 +118,29 @@ def _check_template(path: Path, name: str, template: str, allowed: set[str]) -> 
         raise ConfigError(f"{path}: {name}: no value for {{{sorted(used - allowed)[0]}}}")
 
 
+def head_tags(delivery: Delivery) -> tuple[str, ...]:
+    """The fields with what the head says of tags; none where the text must not know of them."""
+    if not delivery.names_tags:
+        return ()
+    ranked = delivery.order == "rank"
+    if delivery.identity == "constant":
+        return "mark_in_pixels", "listed_by_rank" if ranked else "listed_by_time"
+    where = "tags_in_text" if delivery.identity == "tag_in_text" else "tags_in_pixels"
+    return where, "by_rank" if ranked else "by_time"
+
+
 def _needed(delivery: Delivery) -> list[str]:
-    found = []
+    found: list[str] = []
     if delivery.form == "sessions":
         found += ["session", *(["session_date"] if delivery.time == "date" else [])]
-    elif delivery.time == "date":
+    elif delivery.time == "ordinal":
+        found += ["ordinals", "ordinal"]
+    elif delivery.time != "none":
         found.append("date")
     if delivery.modality == "caption":
         found += ["caption", "no_caption"]
-    if delivery.shows_images and delivery.identity == "tag":
-        found += ["tags_in_pixels", "tag_note"]
-    if delivery.shows_images and delivery.identity == "tag_in_text":
-        found += ["tags_in_text", "tag"]
-    if delivery.shows_images and delivery.identity in ("tag", "tag_in_text"):
-        found.append("by_rank" if delivery.order == "rank" else "by_time")
+    if delivery.names_tags:
+        found += [*head_tags(delivery), "tag" if delivery.identity == "tag_in_text" else "tag_note"]
     if delivery.shows_images and delivery.label_images:
         found.append("image_label")
     return found

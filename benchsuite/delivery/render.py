@@ -7,26 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 
-from benchsuite.corpus.model import UNKNOWN_DATE, Image, Item, Query, plain_text
+from benchsuite.corpus.model import Image, Item, Query, plain_text
+from benchsuite.delivery.arrange import Placed
 from benchsuite.delivery.images import ImageSlot
-from benchsuite.delivery.protocol import Protocol
+from benchsuite.delivery.protocol import Protocol, head_tags
 from benchsuite.delivery.spec import Delivery
 from benchsuite.models.wire import Message, Part, WireImage
 
 RENDERER = "memory/1"
-
-
-def image_slots(items: Sequence[Item], delivery: Delivery) -> list[ImageSlot]:
-    """The images that this delivery puts before the model, in order, each with the tag to stamp on it (empty:
-    none); missing ones left out. All images of one item share its tag."""
-    if not delivery.shows_images:
-        return []
-    return [
-        ImageSlot(image, f"M{rank}" if delivery.stamps else "")
-        for rank, item in enumerate(items, start=1)
-        for image in item.images
-        if not image.missing
-    ]
 
 
 def missing_images(items: Sequence[Item], delivery: Delivery) -> int:
@@ -38,27 +26,29 @@ def missing_images(items: Sequence[Item], delivery: Delivery) -> int:
 
 
 def render(
-    items: Sequence[Item],
+    placed: Sequence[Placed],
     query: Query,
     delivery: Delivery,
     protocol: Protocol,
     images: Mapping[str, WireImage],
+    history: int = 0,
 ) -> tuple[Message, ...]:
     """A system message and one user message; in session form a message per turn between the two.
 
-    ``items`` stand in the order of delivery; ``images`` maps the key of each of :func:`image_slots` to what is sent. A
-    withheld image leaves no placeholder and no caption. Outgoing numbers are positions in the request or the
-    history, never corpus ids. Raises ConfigError for a template that the protocol lacks.
+    ``placed`` stand in the order of delivery (see ``arrange``); ``images`` maps the key of each of their slots to what
+    is sent; ``history`` is how many items there are in all. A withheld image leaves no placeholder and no caption.
+    Outgoing numbers are positions in the request or the history, never corpus ids. Raises ConfigError for a template
+    that the protocol lacks.
     """
-    room = _Room(delivery, protocol, images)
+    room = _Room(delivery, protocol, images, history)
     system = Message("system", (Part("instruction", protocol.system.format(refusal=protocol.refusal).strip()),))
     question = Part("question", protocol.question.format(date=query.date, question=query.text))
-    if not items:
+    if not placed:
         return system, Message("user", (Part("head", protocol.empty), question))
     if delivery.form == "sessions":
-        return system, *room.turns(items), Message("user", (question,))
-    body = [part for rank, item in enumerate(items, start=1) for part in room.item(rank, item)]
-    return system, Message("user", (Part("head", protocol.head), *room.tags(), *body, question))
+        return system, *room.turns(placed), Message("user", (question,))
+    body = [part for rank, each in enumerate(placed, start=1) for part in room.item(rank, each)]
+    return system, Message("user", (Part("head", protocol.head), *room.head(), *body, question))
 
 
 @dataclass(slots=True)
@@ -68,37 +58,40 @@ class _Room:
     delivery: Delivery
     protocol: Protocol
     images: Mapping[str, WireImage]
+    history: int
     labelled: int = 0
 
-    def tags(self) -> list[Part]:
-        """What the head says of tags: nothing where the text must not know of them or no pixels are shown."""
-        if not self._names_tags:
-            return []
-        where = "tags_in_pixels" if self.delivery.identity == "tag" else "tags_in_text"
-        order = "by_rank" if self.delivery.order == "rank" else "by_time"
-        return [Part("tag", self.protocol.template(name)) for name in (where, order)]
+    def head(self) -> Iterator[Part]:
+        """What the head says of tags and of ordinals."""
+        for field in head_tags(self.delivery):
+            yield Part("tag", self.protocol.template(field))
+        if self.delivery.time == "ordinal":
+            yield Part("date", self.protocol.template("ordinals"))
 
-    def item(self, rank: int, item: Item) -> Iterator[Part]:
+    def item(self, rank: int, placed: Placed) -> Iterator[Part]:
         """Role line, date, tag, text, note on the tag, images: whatever the delivery has of these."""
-        tag = f"M{rank}" if any(not image.missing for image in item.images) else ""
+        item, in_text = placed.item, self.delivery.identity == "tag_in_text"
         yield Part("role", self.protocol.role.format(rank=rank, role=item.role), item=item.id)
-        if self.delivery.time == "date" and _has_date(item):
-            yield Part("date", self.protocol.template("date").format(date=item.date), item=item.id)
-        if tag and self._names_tags and self.delivery.identity == "tag_in_text":
-            yield Part("tag", self.protocol.template("tag").format(tag=tag), item=item.id)
+        if placed.date:
+            yield Part("date", self.protocol.template("date").format(date=placed.date), item=item.id)
+        if placed.place:
+            ordinal = self.protocol.template("ordinal").format(place=placed.place, total=self.history)
+            yield Part("date", ordinal, item=item.id)
+        if placed.tag and in_text:
+            yield Part("tag", self.protocol.template("tag").format(tag=placed.tag), item=item.id)
         if text := plain_text(item.text):
             yield Part("text", text + "\n", item=item.id)
-        if tag and self._names_tags and self.delivery.identity == "tag":
-            yield Part("note", self.protocol.template("tag_note").format(tag=tag), item=item.id)
-        for image in item.images:
-            yield from self._image(image, item, tag if self.delivery.stamps else "")
+        if placed.tag and not in_text:
+            yield Part("tag", self.protocol.template("tag_note").format(tag=placed.tag), item=item.id)
+        for image, slot in zip(item.images, placed.slots, strict=True):
+            yield from self._image(image, slot, item)
 
-    def turns(self, items: Sequence[Item]) -> Iterator[Message]:
+    def turns(self, placed: Sequence[Placed]) -> Iterator[Message]:
         """A message per item, a header before the first of each session; an item of which nothing is left is
         left out."""
         session = 0
-        for item in items:
-            parts = list(self._turn(item))
+        for each in placed:
+            item, parts = each.item, list(self._turn(each))
             if not parts:
                 continue
             if item.session and item.session != session:
@@ -106,12 +99,13 @@ class _Room:
                 session = item.session
             yield Message(item.role, tuple(parts))
 
-    def _turn(self, item: Item) -> Iterator[Part]:
+    def _turn(self, placed: Placed) -> Iterator[Part]:
         """Text with its images at their markers, surplus images after it; without markers the images come first.
 
         An image takes the marker of its own number, also where one before it is missing.
         """
-        shown = [list(self._image(image, item, "")) for image in item.images]
+        item = placed.item
+        shown = [list(self._image(*each, item)) for each in zip(item.images, placed.slots, strict=True)]
         pieces = item.text.split("<image>")
         if len(pieces) == 1 or not any(shown):
             order = [*shown, _text(plain_text(item.text), item)]
@@ -139,27 +133,19 @@ class _Room:
             elif name == "date" and self.delivery.time == "date" and item.date:
                 yield Part("date", self.protocol.template("session_date").format(date=item.date), item=item.id)
 
-    def _image(self, image: Image, item: Item, tag: str) -> Iterator[Part]:
+    def _image(self, image: Image, slot: ImageSlot | None, item: Item) -> Iterator[Part]:
         """What stands in an image's place: its label and pixels, its caption, or nothing."""
         if self.delivery.modality == "caption":
             caption = " ".join(image.caption.split())
             template = self.protocol.template("caption" if caption else "no_caption")
             yield Part("note", template.format(caption=caption), item=item.id)
-        elif self.delivery.shows_images and not image.missing:
+        elif slot is not None:
             if self.delivery.label_images:
                 self.labelled += 1
                 template = self.protocol.template("image_label")
                 yield Part("note", template.format(number=self.labelled), item=item.id)
-            yield Part("image", image=self.images[ImageSlot(image, tag).key], item=item.id)
-
-    @property
-    def _names_tags(self) -> bool:
-        return self.delivery.shows_images and self.delivery.identity in ("tag", "tag_in_text")
+            yield Part("image", image=self.images[slot.key], item=item.id)
 
 
 def _text(piece: str, item: Item) -> list[Part]:
     return [Part("text", piece, item=item.id)] if piece.strip() else []
-
-
-def _has_date(item: Item) -> bool:
-    return item.date not in ("", UNKNOWN_DATE)

@@ -1,10 +1,10 @@
-"""Delivery: the form in which retrieved items reach the model (DeliverMem section 7)."""
+"""Delivery: the form in which retrieved items reach the model (DeliverMem section 7, appendices C.1 and D.3)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from benchsuite.errors import ConfigError
@@ -17,20 +17,28 @@ if TYPE_CHECKING:
 class Delivery:
     """One value on each delivery axis. Raises ConfigError for a combination that no request could honour.
 
-    modality: ``pixels``, ``withheld`` (no placeholder, no caption) or ``caption`` (the corpus' own, in the
-    image's place). identity: the tag of an item whose images are shown (M1 for the first item delivered):
-    ``none``, ``tag`` (stamped into the pixels and named in the text), ``tag_pixels_only`` (stamped, and the text
-    is that of ``none``) or ``tag_in_text`` (in the item's text, the image untouched); where no pixels are shown
-    ``tag`` and ``tag_in_text`` say nothing. time: ``none`` or ``date``. order: ``rank`` or ``conv``. side: the
-    longest image side in pixels (0: as stored). codec: ``png`` (lossless, re-encoded only when it must be) or
-    ``stored`` (bytes as they are). form: ``items`` (one user message with a line before each item) or
-    ``sessions`` (a message per turn, a header at the start of each session). label_images: ``[Image N]`` before
-    each image.
+    modality: ``pixels``; ``withheld`` (no placeholder, no caption); ``caption`` (the corpus' own, in the image's
+    place); or a counterfactual image in the same slot, at the same size: ``scramble`` (its sixteen tiles change
+    places), ``phase`` (its own statistics, no object), ``decoy`` (a photograph of another question).
+
+    identity: the tag of an item whose images are shown (M1 for the first item delivered): ``none``, ``tag`` (stamped
+    into the pixels and named in the text), ``tag_pixels_only`` (stamped, and the text is that of ``none``),
+    ``tag_in_text`` (in the item's text, the image untouched), ``constant`` (one mark on every image), ``shuffled``
+    (the tags change places, and the text names what is stamped) or ``shuffled_pixels_only`` (the stamps change
+    places, and the text is that of ``tag``); where no pixels are shown nothing is said of tags.
+
+    time: ``none``, ``date``, ``permuted`` (the dates of the delivered items change places) or ``ordinal`` (the item's
+    place in the history). binding: ``intact`` or ``shuffled`` (which image follows which message). order: ``rank`` or
+    ``conv``. side: the longest image side in pixels (0: as stored). codec: ``png`` (lossless, re-encoded only when it
+    must be) or ``stored`` (bytes as they are). form: ``items`` (one user message with a line before each item) or
+    ``sessions`` (a message per turn, a header at the start of each session). label_images: ``[Image N]`` before each
+    image.
     """
 
     modality: str = "pixels"
     identity: str = "none"
     time: str = "none"
+    binding: str = "intact"
     order: str = "rank"
     side: int = 768
     codec: str = "png"
@@ -41,30 +49,47 @@ class Delivery:
         for axis, values in _VALUES.items():
             if getattr(self, axis) not in values:
                 raise ConfigError(f"{axis} has no value {getattr(self, axis)!r}; known: {', '.join(values)}")
-        if self.codec == "stored" and self.side:
-            raise ConfigError("stored bytes are sent as they are and have no side")
-        if self.codec == "stored" and self.stamps:
-            raise ConfigError("stored bytes are sent as they are and carry no tag in their pixels")
-        if self.identity == "tag_pixels_only" and not self.shows_images:
+        if self.codec == "stored":
+            for what, wrong in (
+                ("have no side", self.side),
+                ("carry no tag in their pixels", self.stamps),
+                (f"cannot be a {self.modality} image", self.modality in CONTROLS),
+            ):
+                if wrong:
+                    raise ConfigError(f"stored bytes are sent as they are and {what}")
+        if self.identity in ("tag_pixels_only", "shuffled_pixels_only") and not self.shows_images:
             raise ConfigError(f"a tag in the pixels alone needs pixels, and modality is {self.modality}")
-        if self.form == "sessions" and self.identity != "none":
-            raise ConfigError("the session form has no items to tag")
-        if self.form == "sessions" and self.order != "conv":
-            raise ConfigError("the session form is in conversation order")
+        if self.form == "sessions":
+            for what, wrong in (
+                ("has no items to tag", self.identity != "none"),
+                ("has no items whose dates could change places or be numbered", self.time in ("permuted", "ordinal")),
+                ("keeps every image in its message", self.binding != "intact"),
+                ("is in conversation order", self.order != "conv"),
+            ):
+                if wrong:
+                    raise ConfigError(f"the session form {what}")
 
     @property
     def shows_images(self) -> bool:
-        return self.modality == "pixels"
+        return self.modality == "pixels" or self.modality in CONTROLS
 
     @property
     def stamps(self) -> bool:
-        return self.identity in ("tag", "tag_pixels_only")
+        return self.identity not in ("none", "tag_in_text")
+
+    @property
+    def names_tags(self) -> bool:
+        """Whether the text says anything of tags."""
+        return self.shows_images and self.identity not in ("none", "tag_pixels_only")
 
 
+CONTROLS = ("scramble", "phase", "decoy")
+"""Modalities that put another image into the same slot."""
 _VALUES: Mapping[str, tuple[str, ...]] = {
-    "modality": ("pixels", "withheld", "caption"),
-    "identity": ("none", "tag", "tag_pixels_only", "tag_in_text"),
-    "time": ("none", "date"),
+    "modality": ("pixels", "withheld", "caption", *CONTROLS),
+    "identity": ("none", "tag", "tag_pixels_only", "tag_in_text", "constant", "shuffled", "shuffled_pixels_only"),
+    "time": ("none", "date", "permuted", "ordinal"),
+    "binding": ("intact", "shuffled"),
     "order": ("rank", "conv"),
     "codec": ("png", "stored"),
     "form": ("items", "sessions"),
@@ -73,12 +98,19 @@ _VALUES: Mapping[str, tuple[str, ...]] = {
 _TOKENS: Mapping[str, Mapping[str, Any]] = {
     "noimg": {"modality": "withheld"},
     "caption": {"modality": "caption"},
+    **{name: {"modality": name} for name in CONTROLS},
     "notag": {"identity": "none"},
     "tag": {"identity": "tag"},
     "tagpix": {"identity": "tag_pixels_only"},
     "tagtext": {"identity": "tag_in_text"},
+    "tagconst": {"identity": "constant"},
+    "tagshuf": {"identity": "shuffled"},
+    "tagshufpix": {"identity": "shuffled_pixels_only"},
     "nodate": {"time": "none"},
     "date": {"time": "date"},
+    "dateperm": {"time": "permuted"},
+    "ordinal": {"time": "ordinal"},
+    "bindshuf": {"binding": "shuffled"},
     "conv": {"order": "conv"},
     "label_images": {"label_images": True},
 }
@@ -111,3 +143,21 @@ def parse_delivery(text: str, presets: Mapping[str, Delivery]) -> Delivery:
         return replace(presets[name], **changes)
     except ConfigError as error:
         raise ConfigError(f"delivery {text!r}: {error}") from None
+
+
+def differing(a: Delivery, b: Delivery) -> tuple[str, ...]:
+    """The axes on which two deliveries send something else: tags, sides and bindings of images that neither shows
+    make no difference."""
+    return tuple(
+        field.name
+        for field in fields(Delivery)
+        if _effective(a, field.name) != _effective(b, field.name)
+        and not (field.name in ("side", "codec") and not (a.shows_images and b.shows_images))
+    )
+
+
+def _effective(delivery: Delivery, axis: str) -> object:
+    unseen = {"identity": "none", "binding": "intact", "label_images": False}
+    if axis in unseen and not delivery.shows_images:
+        return unseen[axis]
+    return getattr(delivery, axis)

@@ -40,12 +40,12 @@ def stamp_box(width: int, height: int, tag: str) -> tuple[int, int]:
     return min(wide, width), min(tall, height)
 
 
-def stamp(picture: PillowImage.Image, tag: str) -> PillowImage.Image:
-    """A copy with the tag, RGB or, where the picture has transparency, RGBA."""
+def stamp(picture: PillowImage.Image, tag: str, frame: str = "") -> PillowImage.Image:
+    """A copy with the tag, RGB or, where the picture has transparency, RGBA; in the box of the tag ``frame``."""
     stamped = picture.convert("RGBA" if picture.has_transparency_data else "RGB")
     if stamped is picture:
         stamped = picture.copy()
-    wide, tall = stamp_box(*picture.size, tag)
+    wide, tall = stamp_box(*picture.size, frame or tag)
     box = PillowImage.new("RGB", (wide, tall), BOX)
     # drawn in a picture of its own, so that no ink leaves the box
     ImageDraw.Draw(box).text((wide / 2, tall / 2), tag, INK, _font(_font_size(tall)), anchor="mm")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchsuite.corpus.model import Image, Item
+from benchsuite.delivery.decoys import CorpusDecoys
 from benchsuite.delivery.images import ImageDesk, ImageReader
 from benchsuite.episode import Stimulus, Workbench, run_episode
 from benchsuite.errors import EndpointError
@@ -53,6 +54,7 @@ class BenchLane:
     def __init__(self, prepared: Prepared, place: Place, slots: Slots, servers: Servers) -> None:
         self._prepared, self._place, self._slots, self._servers = prepared, place, slots, servers
         self._items: OrderedDict[str, tuple[Item, ...]] = OrderedDict()
+        self._decoys: dict[tuple[str, str], CorpusDecoys] = {}
         self._lines: list[str] = []
         self._open = AsyncExitStack()
 
@@ -157,7 +159,14 @@ class BenchLane:
             image_bytes=corpus.image_bytes,
             protocol=prepared.protocols[cell.suite],
             scorer=session_scorer(prepared.registry, cell.suite, prepared.settings.scoring),
+            decoys=self._decoys_of(cell.suite, cell.arm.text("length")),
         )
+
+    def _decoys_of(self, suite: str, length: str) -> CorpusDecoys:
+        if (suite, length) not in self._decoys:
+            folder = self._prepared.settings.folder / "cache" / "decoy"
+            self._decoys[suite, length] = CorpusDecoys(self._prepared.corpora[suite], length, folder)
+        return self._decoys[suite, length]
 
     def _record(self, line: dict[str, Any], request: Request) -> None:
         if self._cache is not None:

@@ -14,9 +14,10 @@ from PIL import Image as PillowImage
 
 from benchsuite.corpus.images import Place, read_header
 from benchsuite.corpus.model import Image, Item, Query
+from benchsuite.delivery.arrange import all_slots, arrange
 from benchsuite.delivery.images import ImageDesk
 from benchsuite.delivery.protocol import Protocol, bundled_protocol
-from benchsuite.delivery.render import image_slots, render
+from benchsuite.delivery.render import render
 from benchsuite.delivery.spec import Delivery, parse_delivery, register
 from benchsuite.models.wire import Message, WireImage
 
@@ -81,6 +82,9 @@ def presets() -> dict[str, Delivery]:
     return found
 
 
+SEED = "0123456789abcdef"
+
+
 @pytest.fixture(scope="session")
 def delivery(presets: dict[str, Delivery]) -> Callable[[str], Delivery]:
     return lambda text: parse_delivery(text, presets)
@@ -97,7 +101,8 @@ def rendered(delivery: Callable[[str], Delivery], protocol: Protocol) -> Callabl
 
     def make(items: list[Item], text: str, wording: Protocol = protocol) -> tuple[Message, ...]:
         chosen = delivery(text)
-        sent = {s.key: WireImage(s.key, s.image.sha256, "image/png", 1, 1) for s in image_slots(items, chosen)}
-        return render(items, Query("What is it?", "2024/06/01 (Sat) 10:00"), chosen, wording, sent)
+        placed = arrange(items, chosen, SEED, items)
+        sent = {s.key: WireImage(s.key, s.image.sha256, "image/png", 1, 1) for s in all_slots(placed)}
+        return render(placed, Query("What is it?", "2024/06/01 (Sat) 10:00"), chosen, wording, sent, len(items))
 
     return make

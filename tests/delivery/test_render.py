@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from benchsuite.corpus.model import Image
-from benchsuite.delivery.render import image_slots, missing_images
+from benchsuite.delivery.arrange import all_slots, arrange
+from benchsuite.delivery.render import missing_images
 
 DATE = "2024/05/11 (Sat) 19:33"
 ASKED = "Question date: 2024/06/01 (Sat) 10:00\nQuestion: What is it?\n"
@@ -106,7 +107,7 @@ def test_tags_in_the_text_leave_the_images_unstamped_and_name_the_same_items(ite
     in_text, in_pixels = rendered(items, "deployed+tagtext"), rendered(items, "deployed")
     assert [p.image.sha256.partition(" ")[2] for p in kinds(in_text, "image")] == ["", "", ""]
     assert [(p.text, p.item) for p in kinds(in_text, "tag") if p.item] == [("[M1]\n", "t1"), ("[M3]\n", "t3")]
-    assert [p.item for p in kinds(in_pixels, "note")] == ["t1", "t3"]
+    assert [p.item for p in kinds(in_pixels, "tag") if p.item] == ["t1", "t3"]
     assert f"(1) user:\n[{DATE}]\n[M1]\nSee and here\n<dog><cat>" in user(items, in_text)
     heads = [[p.text for p in kinds(messages, "tag") if not p.item] for messages in (in_text, in_pixels)]
     assert heads[0][0] != heads[1][0]
@@ -140,10 +141,12 @@ def test_missing_images_are_counted_by_what_is_missing(items, delivery):
 
 
 def test_slots_are_the_images_shown_in_order_with_their_tags(items, delivery):
-    slots = image_slots(items, delivery("deployed"))
-    assert [name(items, slot.key) for slot in slots] == ["<dog M1>", "<cat M1>", "<bird M3>"]
-    assert [name(items, slot.key) for slot in image_slots(items, delivery("direct"))] == ["<dog>", "<cat>", "<bird>"]
-    assert image_slots(items, delivery("deployed+noimg")) == image_slots(items, delivery("pixels+caption")) == []
+    def shown(text: str) -> list[str]:
+        return [name(items, slot.key) for slot in all_slots(arrange(items, delivery(text), "seed"))]
+
+    assert shown("deployed") == ["<dog M1>", "<cat M1>", "<bird M3>"]
+    assert shown("direct") == ["<dog>", "<cat>", "<bird>"]
+    assert shown("deployed+noimg") == shown("pixels+caption") == []
 
 
 def talk(items, messages):

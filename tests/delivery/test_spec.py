@@ -22,7 +22,16 @@ def test_deployed_without_tag_and_date_is_pixels(delivery, presets):
     [
         ("pixels+noimg", "modality", "withheld"),
         ("pixels+caption", "modality", "caption"),
+        ("pixels+scramble", "modality", "scramble"),
+        ("pixels+phase", "modality", "phase"),
+        ("deployed+decoy", "modality", "decoy"),
         ("deployed+notag", "identity", "none"),
+        ("deployed+tagconst", "identity", "constant"),
+        ("deployed+tagshuf", "identity", "shuffled"),
+        ("deployed+tagshufpix", "identity", "shuffled_pixels_only"),
+        ("deployed+dateperm", "time", "permuted"),
+        ("pixels+ordinal", "time", "ordinal"),
+        ("deployed+bindshuf", "binding", "shuffled"),
         ("pixels+tag", "identity", "tag"),
         ("pixels+tagpix", "identity", "tag_pixels_only"),
         ("stored+tagtext", "identity", "tag_in_text"),
@@ -54,8 +63,14 @@ def test_the_order_of_tokens_does_not_matter_on_different_axes(delivery):
         ("stored+tagpix", "carry no tag in their pixels"),
         ("pixels+caption+tagpix", "needs pixels, and modality is caption"),
         ("noimg+tagpix", "needs pixels, and modality is withheld"),
+        ("stored+phase", "cannot be a phase image"),
+        ("direct+decoy", "cannot be a decoy image"),
+        ("noimg+tagshufpix", "needs pixels, and modality is withheld"),
+        ("direct+dateperm", "the session form has no items whose dates could change places"),
+        ("direct+ordinal", "the session form has no items whose dates could change places or be numbered"),
+        ("direct+bindshuf", "the session form keeps every image in its message"),
         ("direct+tagtext", "the session form has no items to tag"),
-        ("pixels+blur", "has no token 'blur'; known: noimg, caption, notag, "),
+        ("pixels+blur", "has no token 'blur'; known: noimg, caption, scramble, phase, decoy, notag, "),
         ("pixels+s0", "has no token 's0'"),
         ("raw", "delivery has no value 'raw'; known: pixels, noimg, deployed, stored, direct"),
     ],
@@ -68,7 +83,7 @@ def test_what_cannot_be_honoured_is_refused_by_name(delivery, text, problem):
     assert text in str(error.value)
 
 
-@pytest.mark.parametrize("axis", ["modality", "identity", "time", "order", "codec", "form"])
+@pytest.mark.parametrize("axis", ["modality", "identity", "time", "binding", "order", "codec", "form"])
 def test_an_unknown_value_of_a_preset_is_refused(axis):
     with pytest.raises(ConfigError, match=f"{axis} has no value 'odd'; known: "):
         Delivery(**{axis: "odd"})

@@ -16,7 +16,8 @@ from benchsuite.corpus.memlens import memlens_source
 from benchsuite.corpus.model import Query
 from benchsuite.corpus.store import index_corpus, open_corpus
 from benchsuite.delivery.images import ImageDesk
-from benchsuite.delivery.render import image_slots, render
+from benchsuite.delivery.arrange import all_slots, arrange
+from benchsuite.delivery.render import render
 from benchsuite.models.client import HttpTransport
 from benchsuite.models.spec import ModelSpec
 from benchsuite.models.wire import Request
@@ -59,9 +60,10 @@ def sent(log, tmp_path, protocol, delivery):
 
     def send(text: str) -> list[bytes]:
         chosen, desk = delivery(text), ImageDesk(tmp_path / "image")
-        slots = image_slots(items, chosen)
+        placed = arrange(items, chosen, "seed")
+        slots = all_slots(placed)
         images = {slot.key: desk.prepare(slot, chosen, corpus.image_bytes) for slot in slots}
-        messages = render(items, Query(question.text, question.date), chosen, protocol, images)
+        messages = render(placed, Query(question.text, question.date), chosen, protocol, images)
 
         async def ask() -> None:
             transport = HttpTransport(desk.bytes_of)
