@@ -8,14 +8,17 @@ from dataclasses import dataclass
 
 from benchsuite.errors import BenchError
 from benchsuite.stats.paired import Effect, effect
+from benchsuite_reports.certified import certify_pairs
 from benchsuite_reports.table import EMBEDDED_READER, CorpusFacts, Row, RunFacts, percent, signed
 
 K = 10
-BASE = {"state": "none", "method": "none", "k": K, "repeat": 0}
+BASE = {"state": "none", "method": "none"}
 NONE = "n/a"
 INDEXED = ("image", "both")
 """Retrievals that read an image index; the others give the same at every value of the ``index`` axis."""
-_OWN_AXES = {f"arm.{axis}" for axis in ("retrieval", "delivery", "length", "index", "model", "judge", *BASE)}
+_OWN_AXES = {
+    f"arm.{axis}" for axis in ("retrieval", "delivery", "length", "index", "k", "model", "judge", "repeat", *BASE)
+}
 
 Facts = tuple[tuple[str, str], ...]
 
@@ -28,16 +31,21 @@ class Condition:
     retrieval: str
     delivery: str
     index: str = ""
+    k: int = K
+    repeat: int = 0
 
     @property
     def name(self) -> str:
-        return "-".join(filter(None, (self.retrieval, self.delivery, self.index)))
+        further = (f"k{self.k}" if self.k != K else "", f"r{self.repeat}" if self.repeat else "")
+        return "-".join(filter(None, (self.retrieval, self.delivery, self.index, *further)))
 
     def has(self, row: Row) -> bool:
         return (
             row.get("arm.retrieval") == self.retrieval
             and row.get("arm.delivery") == self.delivery
             and (not self.index or row.get("arm.index") == self.index)
+            and row.get("arm.k", K) == self.k
+            and row.get("arm.repeat", 0) == self.repeat
         )
 
 
@@ -79,7 +87,7 @@ class Group:
 
 
 def group_rows(rows: Iterable[Row], conditions: Sequence[Condition]) -> list[Group]:
-    """The rows of these conditions at the base condition (K = 10), shortest length first; others are dropped."""
+    """The rows of these conditions, shortest length first; others are dropped."""
     found: dict[tuple[str, str, str, str], dict[str, dict[str, Row]]] = {}
     for row in rows:
         if row["suite"] != "memlens" or any(row.get(f"arm.{axis}", value) != value for axis, value in BASE.items()):
@@ -253,7 +261,7 @@ def table_facts(table: str, rows: Sequence[Row], facts: RunFacts) -> tuple[Facts
         ("protocol", only(table, "protocols", rows, "protocol")),
         ("renderer", ", ".join(renderers)),
         *((("encoders", ", ".join(encoders)),) if encoders else ()),
-        ("contrasts", "not certified"),
+        *(() if facts.certificates else (("contrasts", "not certified"),)),
         *((("run", facts.run),) if facts.run else ()),
     ), corpus
 
@@ -298,6 +306,19 @@ def group_facts(
         ("unparsed, counted as not correct", count(lambda row: row["status"] == "unparsed", set(paired.kept))),
         *worst_case(paired, {name: {name: 1} for name in present}, contrasts or {}),
     )
+
+
+def certified(paired: Paired, contrasts: Mapping[str, Mapping[str, int]], facts: RunFacts) -> Facts:
+    """The certificate of each contrast of two conditions, over the kept questions; nothing without certificates."""
+    lines: list[tuple[str, str]] = []
+    for label, signs in contrasts.items():
+        if facts.certificates is None or sorted(signs.values()) != [-1, 1] or any(c not in paired.rows for c in signs):
+            continue
+        b, a = sorted(signs, key=lambda condition: -signs[condition])
+        found = certify_pairs([(paired.rows[a][q], paired.rows[b][q]) for q in paired.kept], facts)
+        if found is not None:
+            lines += [(f"certificate, {label}", str(found)), *((f"not matched, {label}", q) for q in found.faults)]
+    return tuple(lines)
 
 
 def _missing_images(row: Row) -> int:

@@ -17,6 +17,7 @@ from benchsuite_reports.arms import (
     Paired,
     answered,
     cell,
+    certified,
     group_facts,
     group_rows,
     pair,
@@ -76,6 +77,7 @@ def _blocks(group: Group, facts: RunFacts) -> tuple[Block, ...]:
         facts=(
             ("n", f"{paired.n} answerable questions answered in {_arms_word(len(group.rows))}"),
             *group_facts(ID, group, ARMS, paired, facts, CONTRASTS),
+            *certified(paired, CONTRASTS, facts),
         ),
         rows=grid,
         left_out=tuple(paired.left_out.items()),

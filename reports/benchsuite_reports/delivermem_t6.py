@@ -21,6 +21,7 @@ from benchsuite_reports.arms import (
     Paired,
     answered,
     cell,
+    certified,
     group_facts,
     group_rows,
     pair,
@@ -111,6 +112,7 @@ def _blocks(group: Group, facts: RunFacts) -> tuple[Block, ...]:
         facts=(
             ("n", f"{paired.n} questions answered in {arms}"),
             *group_facts(ID, group, CONDITIONS, paired, facts, CONTRASTS),
+            *certified(paired, CONTRASTS, facts),
         ),
         rows=(
             *_stages(group, paired, facts),

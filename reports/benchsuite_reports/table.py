@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from benchsuite.delivery.certificates import Certificate
 
 Row = Mapping[str, object]
 """An outcome row as ``outcomes.jsonl`` has it."""
@@ -88,13 +91,30 @@ class TokenCounts:
     side: int = FULL_CONTEXT_SIDE
 
 
+class Certifier(Protocol):
+    """See ``certified.Certificates``."""
+
+    def __call__(self, a: Row, b: Row) -> Certificate | str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredContrast:
+    """A contrast as an experiment declares it: its text, the experiment's suite and family, whether it is primary."""
+
+    text: str
+    suite: str
+    family: str = ""
+    primary: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class RunFacts:
     """What a table must say that its rows cannot: corpora by digest, who reads, what encodes, what it cost.
 
     ``embedded_models`` are the values of the model axis that are the embedded reader, ``models`` the id each value
     of the model or judge axis asks for. ``encoders`` stand by channel (text, image), ``index_costs`` by value of
-    the index axis. ``run`` names the run.
+    the index axis. ``run`` names the run. ``certificates`` gives the certificate of two rows of one question, or says
+    why there is none; ``contrasts`` are those that the run's experiments declare.
     """
 
     corpora: Mapping[str, CorpusFacts]
@@ -104,9 +124,17 @@ class RunFacts:
     encoders: Mapping[str, EncoderFacts] = field(default_factory=dict)
     index_costs: Mapping[str, IndexCost] = field(default_factory=dict)
     tokens: TokenCounts | None = None
+    certificates: Certifier | None = None
+    contrasts: tuple[DeclaredContrast, ...] = ()
 
     @classmethod
-    def from_info(cls, info: Mapping[str, Any], run: str = "", tokens: TokenCounts | None = None) -> RunFacts:
+    def from_info(
+        cls,
+        info: Mapping[str, Any],
+        run: str = "",
+        tokens: TokenCounts | None = None,
+        certificates: Certifier | None = None,
+    ) -> RunFacts:
         """From ``run.json``: {digest: {name, bundled, files}}, {channel: {name, ...}}, {index: {encoder, ...}}."""
         return cls(
             corpora={
@@ -119,6 +147,8 @@ class RunFacts:
             encoders={channel: _known(EncoderFacts, each) for channel, each in info.get("encoders", {}).items()},
             index_costs={index: _known(IndexCost, each) for index, each in info.get("index_costs", {}).items()},
             tokens=tokens,
+            certificates=certificates,
+            contrasts=_declared(info.get("experiments", {})),
         )
 
 
@@ -177,6 +207,15 @@ class TableSpec:
     id: str
     build: Callable[[Sequence[Row], RunFacts], Table]
     needs_tokens: bool = False
+
+
+def _declared(experiments: Mapping[str, Mapping[str, Any]]) -> tuple[DeclaredContrast, ...]:
+    found = [
+        DeclaredContrast(text, str(each["suite"]), str(each["family"]), text == each["primary"])
+        for each in experiments.values()
+        for text in each["contrasts"]
+    ]
+    return tuple(dict.fromkeys(found))
 
 
 def percent(fraction: float) -> str:
