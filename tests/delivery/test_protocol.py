@@ -22,7 +22,10 @@ question = "On {date}: {question}\\n"
 """
 OPTIONAL = [field.name for field in fields(Protocol) if field.default is None]
 PLAIN = ("", "+noimg", "+caption", "+label_images", "+nodate", "+date")
-TAGGED = ("+tagtext", "+tagpix", "+tagtext+conv", "+tagpix+conv", "+conv")
+TAGGED = (
+    *("+tagtext", "+tagpix", "+tagtext+conv", "+tagpix+conv", "+conv"),
+    *("+tagconst", "+tagconst+conv", "+tagshuf", "+tagshufpix", "+dateperm", "+ordinal", "+bindshuf", "+phase"),
+)
 DELIVERIES = [
     *(preset + tokens for preset in ("pixels", "deployed", "stored", "direct", "noimg") for tokens in PLAIN),
     *(preset + tokens for preset in ("pixels", "deployed") for tokens in TAGGED),
