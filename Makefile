@@ -40,6 +40,8 @@ perf: install-dev
 	$(BIN)/python tests/perf/footprint.py
 	$(BIN)/python tests/perf/maxsim.py
 	$(BIN)/python tests/perf/stats.py
+	$(BIN)/python tests/perf/controls.py
+	$(BIN)/python tests/perf/certificates.py
 
 # writes 700 MB into a temporary folder
 perf-size: install-dev

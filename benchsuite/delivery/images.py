@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import io
 import json
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from PIL import Image as PillowImage
 from benchsuite.corpus.images import FORMATS, MIME_TYPES
 from benchsuite.corpus.model import Image
 from benchsuite.delivery.spec import Delivery
-from benchsuite.delivery.stamp import STAMP_VERSION, stamp, stamp_box
+from benchsuite.delivery.stamp import STAMP_VERSION, eight_bits, stamp, stamp_box
 from benchsuite.errors import DataError
 from benchsuite.files import write_atomic
 from benchsuite.models.wire import WireImage, sha256_json
@@ -102,7 +103,7 @@ class ImageDesk:
             with (folder / "lock").open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 if not facts.exists():
-                    _write(self._picture(slot, delivery, reader, params), folder)
+                    _write(self._picture(slot, delivery, reader, params), folder, slot.control == "phase")
         record = json.loads(facts.read_text())
         width, height = record["width"], record["height"]
         if slot.tag:
@@ -179,7 +180,7 @@ def decode(data: bytes, image: Image) -> PillowImage.Image:
 def scaled(picture: PillowImage.Image, side: int) -> PillowImage.Image:
     """RGB or grey, its longest side at most ``side`` pixels (0: as it is)."""
     if picture.mode not in ("L", "RGB"):
-        picture = picture.convert("RGB")
+        picture = eight_bits(picture).convert("RGB")
     size = scaled_size(*picture.size, side)
     return picture if size == picture.size else picture.resize(size, PillowImage.Resampling.LANCZOS)
 
@@ -214,9 +215,10 @@ def _treatment(slot: ImageSlot, delivery: Delivery) -> tuple[str, dict[str, str 
     return "+".join(steps), params
 
 
-def _write(picture: PillowImage.Image, folder: Path) -> None:
+def _write(picture: PillowImage.Image, folder: Path, noise: bool) -> None:
+    """``noise``: run lengths alone, since looking for repeats costs much and finds none."""
     buffer = io.BytesIO()
-    picture.save(buffer, "PNG")
+    picture.save(buffer, "PNG", **({"compress_type": zlib.Z_RLE} if noise else {}))
     data = buffer.getvalue()
     write_atomic(folder / "image.png", data)
     record = {"sha256": hashlib.sha256(data).hexdigest(), "width": picture.width, "height": picture.height}

@@ -42,6 +42,7 @@ def stamp_box(width: int, height: int, tag: str) -> tuple[int, int]:
 
 def stamp(picture: PillowImage.Image, tag: str, frame: str = "") -> PillowImage.Image:
     """A copy with the tag, RGB or, where the picture has transparency, RGBA; in the box of the tag ``frame``."""
+    picture = eight_bits(picture)
     stamped = picture.convert("RGBA" if picture.has_transparency_data else "RGB")
     if stamped is picture:
         stamped = picture.copy()
@@ -51,6 +52,15 @@ def stamp(picture: PillowImage.Image, tag: str, frame: str = "") -> PillowImage.
     ImageDraw.Draw(box).text((wide / 2, tall / 2), tag, INK, _font(_font_size(tall)), anchor="mm")
     stamped.paste(box, (0, 0))
     return stamped
+
+
+def eight_bits(picture: PillowImage.Image) -> PillowImage.Image:
+    """A grey picture of 16 bits in 8; Pillow's own conversion would cut all that is bright. Others as they are."""
+    if not picture.mode.startswith("I"):
+        return picture
+    from benchsuite.delivery.transforms import plain  # numpy, which a run without such a picture does without
+
+    return plain(picture)
 
 
 @dataclass(frozen=True, slots=True)

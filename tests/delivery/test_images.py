@@ -155,3 +155,13 @@ def test_an_exif_orientation_turns_nothing_and_is_gone_after_encoding(store, des
     assert not sent.getexif()
     kept = desk.bytes_of(desk.prepare(ImageSlot(image), delivery("stored"), store.read))
     assert kept == store.data[image.sha256]
+
+
+def test_a_grey_image_of_16_bits_keeps_its_shades_when_it_is_stamped_or_resized(store, desk, delivery):
+    buffer = io.BytesIO()
+    PillowImage.fromarray(np.full((300, 400), 30000, np.uint16)).save(buffer, "PNG")
+    image = store.add(buffer.getvalue())
+    for text, tag in (("pixels+s200", ""), ("deployed", "M1"), ("pixels+scramble", "")):
+        slot = ImageSlot(image, tag, control="scramble" if "scramble" in text else "", seed="00")
+        sent = desk.bytes_of(desk.prepare(slot, delivery(text), store.read))
+        assert PillowImage.open(io.BytesIO(sent)).convert("L").getpixel((100, 100)) == 30000 >> 8
