@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from benchsuite.delivery.spec import parse_delivery
-from benchsuite.errors import BenchError, ConfigError
+from benchsuite.errors import ConfigError
 from benchsuite.files import write_atomic
 from benchsuite.models.cache import open_cache
 from benchsuite.models.launch import LaunchedServer, launch_server
@@ -31,7 +31,6 @@ from benchsuite.scoring.judge import JUDGE
 from benchsuite_pytest.broker import Broker, BrokerClient
 from benchsuite_pytest.cells import Experiment
 from benchsuite_pytest.core_share import SharedCore
-from benchsuite_pytest.costs import sum_costs
 from benchsuite_pytest.ending import end_with_controller, exit_on_sigterm
 from benchsuite_pytest.engine import Engine
 from benchsuite_pytest.lane import BenchLane, Place
@@ -198,6 +197,7 @@ class BenchSession:
             },
             "embedded_models": [name for name, spec in prepared.models.items() if spec.launch == "embedded"],
             "components": component_parameters(self.registry),
+            "deliveries": {name: asdict(preset) for name, preset in self.registry.deliveries.items()},
             "seeds": {"questions": "sha256 of question text, date and history content"},
         }
 
@@ -319,28 +319,9 @@ class BenchSession:
         """Write the tables that the run's experiments name."""
         if self.store is None:
             return [], []
-        from benchsuite_reports.table import RunFacts
-        from benchsuite_reports.tokens import count_tokens, write_tokens
-        from benchsuite_reports.write import needs_tokens, write_tables
+        from benchsuite_pytest.tables import make_tables
 
-        experiments = self.store.info["experiments"].values()
-        ids = sorted({table for experiment in experiments for table in experiment["tables"]})
-        rows = [row for row in rows if not is_direct(row)]
-        if not ids or not rows:
-            return [], []
-        self.store.info["index_costs"] = sum_costs(self.store.path)
-        tokens, problems = None, []
-        if needs_tokens(ids):
-            try:
-                corpora = {corpus.digest: corpus for corpus in self.prepared.corpora.values()}
-                cache, tokenizer = self.settings.folder / "cache", self.settings.tokenizer
-                tokens = count_tokens(self.store.path, rows, cache, corpora, tokenizer)
-                write_tokens(self.store.path, tokens)
-            except BenchError as error:
-                problems.append(f"token counts: {error}")
-        facts = RunFacts.from_info(self.store.info, self.store.path.name, tokens)
-        tables, faults = write_tables(self.store.path, rows, facts, ids)
-        return tables, [*problems, *faults]
+        return make_tables(self.store, [row for row in rows if not is_direct(row)], self.prepared, self.registry)
 
     @property
     def run_path(self) -> str:

@@ -176,6 +176,13 @@ class Paired:
         """The kept questions whose rows are wanted; type, labels and answerability are alike in every condition."""
         return [question for question in self.kept if wanted(self.question(question))]
 
+    def part(self, wanted: Callable[[Row], bool]) -> Paired:
+        """The same over the wanted questions alone."""
+        asked = tuple(question for question in self.asked if wanted(self.question(question)))
+        kept = tuple(question for question in asked if question not in self.left_out)
+        left_out = {question: self.left_out[question] for question in asked if question in self.left_out}
+        return Paired(asked, kept, left_out, self.rows)
+
     def scores(self, condition: str, among: Collection[str] | None = None) -> dict[str, float] | None:
         """Of the kept questions, or those ``among`` them; None for a condition that was not run."""
         if condition not in self.rows:

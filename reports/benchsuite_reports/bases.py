@@ -30,10 +30,10 @@ BASES: Mapping[str, Base] = {
     "delivermem_t4": Base(
         f"D1: oracle, {_NO_TAG_NO_DATE}; D2, D3: {_DEPLOYED}; binding: both channels, whole-image index, tag and date; "
         f"R1: both channels, {_NO_TAG_NO_DATE}",
-        "173, 195, 194 temporal of all 789, 173, 195",
+        "173 questions (D1), 195 (D2), 194 temporal of all 789 (D3), 173 (binding), 195 (R1)",
         "D2 and D3 from the deployed configuration, the binding row from F.1",
     ),
-    "delivermem_t5": Base("as in Table 4; D3 against no date", "as in Table 4"),
+    "delivermem_t5": Base(f"the bases of Table 4; D3 also against no date: {_DEPLOYED}", "the questions of Table 4"),
     "delivermem_t12": Base(
         f"oracle, K = 10, {_NO_TAG_NO_DATE}, five conditions of one batch",
         "173 non-refusal questions",
@@ -51,17 +51,17 @@ BASES: Mapping[str, Base] = {
         "the protocol of Table 1 with another model",
     ),
     "delivermem_t19": Base(
-        "both channels, whole-image index, K = 10, tag and date", "195, of which 173 non-refusal; F.1 names the index"
+        "both channels, whole-image index (F.1), K = 10, tag and date", "195 questions, 173 of them non-refusal"
     ),
     "delivermem_t20": Base(_DEPLOYED, "195 questions at 32K and 128K"),
     "delivermem_k": Base("both channels, region index, tag and date, K varies", "195 questions", "E.5 gives no base"),
     "delivermem_e6": Base(_DEPLOYED, "195 questions at four lengths"),
     "delivermem_e7": Base(
-        _DEPLOYED + "; dates accurate, permuted, absent",
+        _DEPLOYED + "; dates accurate, permuted, absent (ordinals are no part of the paper's runs)",
         "194 temporal and 505 other questions of 789; 48 and 147 of the subset",
     ),
     "delivermem_e8": Base(
-        f"both channels; full configuration against whole-image index, {_NO_TAG_NO_DATE}",
+        f"both channels, K = 10: region index, tag and date, against whole-image index, {_NO_TAG_NO_DATE}",
         "all 789 questions; 195 within the batch of Table 7",
     ),
     "delivermem_c5": Base(

@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from benchsuite.delivery.certificates import Certificate, Sent, certify, variables
-from benchsuite.delivery.evidence import PixelEvidence
-from benchsuite.delivery.spec import Delivery
+from benchsuite.delivery.certificates import Certificate, Sent, certify, pixel_checks, variables
+from benchsuite.delivery.evidence import Check, PixelEvidence
+from benchsuite.delivery.sent import Deliveries
+from benchsuite.delivery.spec import Delivery, parse_delivery, register
 from benchsuite.errors import BenchError, DataError
+from benchsuite.files import whole_lines
+from benchsuite.registry import Registry
+from benchsuite_reports.contents import Contents
 from benchsuite_reports.table import Row, RunFacts
 
 NAMED = 5
@@ -42,20 +48,33 @@ class ContrastCertificate:
         """Every pair is matched."""
         return self.matched == self.n
 
+    @property
+    def absent(self) -> bool:
+        """No pair has a certificate."""
+        return sum(self.missing.values()) == self.n
+
+    @property
+    def further(self) -> list[str]:
+        """What is to be said beside the two counts and the faults, the most frequent first."""
+        if self.absent and len(self.missing) == 1:
+            return [f"not certified: {next(iter(self.missing))}"]
+        parts = [f"{count} not altered: {why}" for why, count in _most(self.unaltered)]
+        parts += [f"{count} not certified: {why}" for why, count in _most(self.missing)]
+        return parts + [f"{remark} ({count})" for remark, count in _most(self.remarks)]
+
     def __str__(self) -> str:
-        if len(self.missing) == 1 and sum(self.missing.values()) == self.n:
-            return f"not certified: {next(iter(self.missing))}"
-        parts = [f"matched {self.matched}/{self.n}, altered {self.altered}/{self.n}"]
-        parts += [f"{count} not altered: {why}" for why, count in self.unaltered.items()]
-        parts += [f"{count} not certified: {why}" for why, count in self.missing.items()]
-        parts += [f"{remark} ({count})" for remark, count in self.remarks.items()]
-        return f"{' + '.join(self.variables) or 'nothing declared'}: " + "; ".join(parts)
+        if self.absent:
+            return "; ".join(self.further)
+        counts = f"matched {self.matched}/{self.n}, altered {self.altered}/{self.n}"
+        return f"{' + '.join(self.variables) or 'nothing declared'}: " + "; ".join([counts, *self.further])
 
 
 def certify_pairs(pairs: Sequence[tuple[Row, Row]], facts: RunFacts) -> ContrastCertificate | None:
     """The certificate of a contrast, whose pairs are (a, b) rows of one question; None where the run gives none."""
     if facts.certificates is None or not pairs:
         return None
+    if isinstance(facts.certificates, Certificates):
+        facts.certificates.prepare(pairs)
     found = [(str(a["question"]), facts.certificates(a, b)) for a, b in pairs]
     known = [(question, each) for question, each in found if isinstance(each, Certificate)]
     names = dict.fromkeys(name for _, each in known for name in each.variables)
@@ -64,7 +83,7 @@ def certify_pairs(pairs: Sequence[tuple[Row, Row]], facts: RunFacts) -> Contrast
         n=len(pairs),
         matched=sum(each.matched for _, each in known),
         altered=sum(each.altered for _, each in known),
-        unaltered=Counter("; ".join(each.unaltered) for _, each in known if not each.altered),
+        unaltered=Counter("; ".join(each.unaltered) for _, each in known if each.unaltered),
         faults=_first(f"{question}: {each.difference}" for question, each in known if not each.matched),
         missing=Counter(each for _, each in found if isinstance(each, str)),
         remarks=Counter(each.tokens for _, each in known if each.tokens),
@@ -77,24 +96,38 @@ class Certificates:
     Only the places of the records are held: a run of 50,000 cells has 400 MB of them.
     """
 
-    def __init__(
-        self, runs: Mapping[str, Path], deliveries: Callable[[str], Delivery], evidence: PixelEvidence | None = None
-    ) -> None:
-        self._places = {run: _places(folder) for run, folder in runs.items()}
+    def __init__(self, runs: Mapping[str, Path], deliveries: Deliveries, evidence: PixelEvidence | None = None) -> None:
+        self._runs = dict(runs)
+        self._records: dict[str, _Records] = {}
         self._deliveries = deliveries
         self._evidence = evidence
-        self._made: dict[tuple[str, str, str, str], Certificate | str] = {}
+        self._made: dict[_Key, Certificate | str] = {}
 
     def __call__(self, a: Row, b: Row) -> Certificate | str:
         """The certificate of two rows of one question, or why there is none."""
-        key = (_run_of(a), str(a["cell"]), _run_of(b), str(b["cell"]))
+        key = _key(a, b)
         if key not in self._made:
             try:
                 declared = variables(a, b, self._deliveries)
                 self._made[key] = certify(self._sent(a), self._sent(b), declared, self._deliveries, self._evidence)
             except BenchError as error:
                 self._made[key] = str(error)
+            except OSError as error:
+                self._made[key] = f"{error.filename}: {error.strerror or error}"
         return self._made[key]
+
+    def prepare(self, pairs: Iterable[tuple[Row, Row]]) -> None:
+        """Look at the pixels of these pairs ahead, on several threads; what goes wrong is said of its own pair."""
+        if self._evidence is not None:
+            with suppress(OSError):
+                self._evidence.prepare(self._checks(pairs))
+
+    def _checks(self, pairs: Iterable[tuple[Row, Row]]) -> Iterator[Check]:
+        for a, b in pairs:
+            if _key(a, b) not in self._made:
+                with suppress(BenchError, OSError):
+                    declared = variables(a, b, self._deliveries)
+                    yield from pixel_checks(self._sent(a), self._sent(b), declared, self._deliveries)
 
     def lines(self) -> list[str]:
         """Every certificate that was made, as JSON, one a line."""
@@ -106,18 +139,44 @@ class Certificates:
         ]
 
     def _sent(self, row: Row) -> Sent:
-        keys: Any = row["requests"]
-        places = self._places.get(_run_of(row), {})
-        found = None
-        for path, start, length in places.get(str(row["cell"]), ()):
-            with path.open("rb") as file:
-                file.seek(start)
-                call = json.loads(file.read(length))
-            if call["role"] == "answer" and call["key"] in keys:
-                found = call
-        if found is None:
-            raise BenchError("no record of the request")
-        return Sent(found, row)
+        """The record of the call that gave the answer, the last of a cell that was asked again."""
+        run, keys = _run_of(row), row["requests"]
+        if run not in self._runs:
+            raise BenchError("the records of its run are not at hand")
+        if run not in self._records:
+            self._records[run] = _Records.of(self._runs[run])
+        records = self._records[run]
+        for place in reversed(records.places.get(str(row["cell"]), ())):
+            call = place.read()
+            if call["role"] == "answer" and call["key"] in _strings(keys):
+                return Sent(call, row)
+        problem = f"; {records.problem}" if records.problem else ""
+        raise BenchError(f"no record of the request in calls/ of run {run}{problem}")
+
+
+@contextmanager
+def open_certificates(
+    runs: Mapping[str, Path], caches: Sequence[Path], presets: Mapping[str, Delivery]
+) -> Iterator[Certificates]:
+    """Certificates whose pixels come from the ``caches`` (the first keeps what was found out of them).
+
+    ``runs`` are folders by run id, ``presets`` those of the delivery axis.
+    """
+    contents = Contents(caches)
+    evidence = PixelEvidence(caches[0] / "evidence", contents.image_bytes, contents.stored_bytes)
+    try:
+        yield Certificates(runs, lru_cache(maxsize=None)(lambda text: parse_delivery(text, presets)), evidence)
+    finally:
+        evidence.close()
+        contents.close()
+
+
+def recorded_presets(*infos: Mapping[str, Any]) -> dict[str, Delivery]:
+    """The presets of the delivery axis that these ``run.json`` record, beside those that are built in."""
+    registry = Registry()
+    register(registry)
+    recorded = [each for info in infos for each in info.get("deliveries", {}).items()]
+    return {**registry.deliveries, **{name: Delivery(**fields) for name, fields in recorded}}
 
 
 def _facts(made: Certificate | str) -> dict[str, object]:
@@ -144,21 +203,74 @@ def _first(lines: Iterable[str]) -> tuple[str, ...]:
     return (*every[:NAMED], *more)
 
 
+def _most(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """The most frequent texts, and how many others there are."""
+    found = sorted(counts.items(), key=lambda each: -each[1])
+    rest = sum(count for _, count in found[NAMED:])
+    return [*found[:NAMED], *([("others", rest)] if rest else [])]
+
+
+_Key = tuple[str, str, str, str]  # run and cell of a, run and cell of b
+
+
+def _key(a: Row, b: Row) -> _Key:
+    return _run_of(a), str(a["cell"]), _run_of(b), str(b["cell"])
+
+
 _START = b'{"cell":'
 
 
-def _places(run: Path) -> dict[str, list[tuple[Path, int, int]]]:
-    """Where the records of each cell stand: file, offset and length in bytes."""
-    found: dict[str, list[tuple[Path, int, int]]] = {}
-    decoder = json.JSONDecoder()
-    for path in sorted((run / "calls").glob("*.jsonl")):
-        offset = 0
-        with path.open("rb") as file:
-            for line in file:
-                if line.startswith(_START) and line.endswith(b"\n"):
-                    cell, _ = decoder.raw_decode(line[len(_START) : len(_START) + 4096].decode("utf-8", "replace"))
-                    found.setdefault(str(cell), []).append((path, offset, len(line)))
-                elif line.endswith(b"\n"):
-                    raise DataError(f"{path}", None, None, f"not the record of a call, at byte {offset}")
-                offset += len(line)
-    return found
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a record stands: file, line number, offset and length in bytes."""
+
+    path: Path
+    number: int
+    start: int
+    length: int
+
+    def read(self) -> Mapping[str, Any]:
+        with self.path.open("rb") as file:
+            file.seek(self.start)
+            try:
+                call: Mapping[str, Any] = json.loads(file.read(self.length))
+                _ = call["role"], call["key"], call["model"], call["params"], call["tools"], call["messages"]
+            except (ValueError, KeyError, TypeError):
+                raise DataError(f"{self.path}:{self.number}", None, None, "not the record of a call") from None
+        return call
+
+
+@dataclass(frozen=True, slots=True)
+class _Records:
+    """Where the records of each cell of a run stand. ``problem`` names the lines that are none."""
+
+    places: Mapping[str, Sequence[_Place]]
+    problem: str
+
+    @classmethod
+    def of(cls, run: Path) -> _Records:
+        places: dict[str, list[_Place]] = {}
+        broken: list[str] = []
+        for path in sorted((run / "calls").glob("*.jsonl")):
+            start = 0
+            for number, line in whole_lines(path):
+                cell = _cell_of(line)
+                if cell is None:
+                    broken.append(f"{path}:{number}: not the record of a call")
+                else:
+                    places.setdefault(cell, []).append(_Place(path, number, start, len(line)))
+                start += len(line)
+        return cls(places, "; ".join(_first(broken)))
+
+
+def _cell_of(line: bytes) -> str | None:
+    """The cell of a record, whose first field it is; a record is long, and is not parsed for it."""
+    try:
+        cell, _ = json.JSONDecoder().raw_decode(line[len(_START) : len(_START) + 4096].decode("utf-8", "replace"))
+    except ValueError:
+        return None
+    return cell if line.startswith(_START) and isinstance(cell, str) else None
+
+
+def _strings(keys: object) -> Sequence[str]:
+    return keys if isinstance(keys, list | tuple) else ()

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from benchsuite.errors import BenchError, ConfigError, DataError
 from benchsuite.files import whole_lines
 from benchsuite.plan import parse_contrast
 from benchsuite.runs import OUTCOMES, find_run, is_run, load_run
 from benchsuite.stats.contrast import CLUSTERS, SCORE, analyse
-from benchsuite_reports.comparison import Pairing, comparison_table, contrast_rows, labels_of, match_arms, once_each
+from benchsuite_reports.certified import open_certificates, recorded_presets
+from benchsuite_reports.comparison import (
+    Family,
+    Pairing,
+    comparison_table,
+    contrast_rows,
+    labels_of,
+    match_arms,
+    once_each,
+)
+from benchsuite_reports.contents import caches_of
 from benchsuite_reports.formats import FORMATS, as_text
 from benchsuite_reports.inspect import arm_name, select_arms
 from benchsuite_reports.table import Row, RunFacts, Table
@@ -23,11 +34,21 @@ NEAREST = 5
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Rows to take arms from: those of a run, or of a file. ``name`` says which, and that a run is not finished."""
+    """Rows to take arms from: those of a run, or of a file. ``name`` says which, and that a run is not finished.
+
+    ``path`` and ``info`` are the folder and ``run.json`` of a run; without them nothing can be certified.
+    """
 
     name: str
     rows: tuple[Row, ...]
     facts: RunFacts
+    path: Path | None = None
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def runs(self) -> dict[str, Path]:
+        """The folder by the run id of the rows."""
+        return {} if self.path is None else dict.fromkeys((_run_id(row) for row in self.rows), self.path)
 
 
 def compare_command(argv: list[str]) -> int:
@@ -66,9 +87,13 @@ def compare_command(argv: list[str]) -> int:
     if (options.contrast or options.primary) and (options.a or options.b):
         raise ConfigError("--contrast and --a/--b both say what to compare; give one of them")
     first = load_source(options.bench_dir, options.first)
-    second = load_source(options.bench_dir, options.second) if options.second else first
+    second = _apart(load_source(options.bench_dir, options.second), first) if options.second else first
     pairings, lone = find_pairings(first, second, options.a, options.b, options.contrast, options.primary)
-    table = compare(first, second, pairings, lone, options.metric, options.cluster)
+    runs = first.runs | second.runs
+    caches = caches_of(options.bench_dir, runs.values())
+    with open_certificates(runs, caches, recorded_presets(first.info, second.info)) as certificates:
+        facts = replace(_both(first.facts, second.facts), certificates=certificates)
+        table = compare(first, second, pairings, lone, options.metric, options.cluster, facts)
     print({"text": as_text, **FORMATS}[options.format](table), end="")
     return 0
 
@@ -86,12 +111,28 @@ def load_source(bench_dir: Path, name: str) -> Source:
 
 def _run_source(path: Path) -> Source:
     run = load_run(path)
-    name = run.path.resolve().name
-    return _source(
-        f"run {name}" + ("" if run.info.get("finished") else ", not finished"),
-        list(run.rows.values()),
-        RunFacts.from_info(run.info),
-    )
+    name = f"run {run.path.resolve().name}" + ("" if run.info.get("finished") else ", not finished")
+    found = _source(name, list(run.rows.values()), RunFacts.from_info(run.info))
+    return replace(found, path=run.path, info=run.info)
+
+
+def _apart(source: Source, other: Source) -> Source:
+    """A run of another folder that has the id of the first one, as every first run has, gets its path for an id."""
+    if source.path is None or other.path is None or source.path.resolve() == other.path.resolve():
+        return source
+    taken, path = other.runs, str(source.path.resolve())
+    if not taken.keys() & source.runs.keys():
+        return source
+    rows: list[Row] = []
+    for row in source.rows:
+        run: Any = row["run"]
+        rows.append({**row, "run": {**run, "id": path}} if _run_id(row) in taken else row)
+    return replace(source, name=f"{source.name} in {source.path.resolve().parent}", rows=tuple(rows))
+
+
+def _run_id(row: Row) -> str:
+    run: Any = row["run"]
+    return str(run.get("id", ""))
 
 
 def _file_source(path: Path) -> Source:
@@ -169,8 +210,10 @@ def compare(
     lone: Sequence[str] = (),
     metric: str = SCORE,
     by: str = "cluster",
+    facts: RunFacts | None = None,
 ) -> Table:
-    """The table of the pairings. Raises BenchError naming the contrast that cannot be made."""
+    """The table of the pairings; ``facts`` are those of both sources unless they are given. Raises BenchError naming
+    the contrast that cannot be made."""
     analyses = {}
     for label, pairing in zip(labels_of(pairings), pairings, strict=True):
         try:
@@ -178,7 +221,8 @@ def compare(
         except (BenchError, ValueError) as error:
             raise BenchError(f"{label}: {error}") from None
     sources = (("a and b", first.name),) if first is second else (("a", first.name), ("b", second.name))
-    return comparison_table(pairings, analyses, _both(first.facts, second.facts), sources, lone)
+    about = facts or _both(first.facts, second.facts)
+    return comparison_table(Family.of(pairings, analyses, about), about, sources, lone)
 
 
 def _both(first: RunFacts, second: RunFacts) -> RunFacts:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from benchsuite.errors import BenchError, ConfigError
 from benchsuite.plan import Contrast
 from benchsuite.stats.contrast import Analysis
 from benchsuite.stats.family import holm, lowest_adjusted
-from benchsuite_reports.arms import NONE
+from benchsuite_reports.arms import NONE, Facts, answered
+from benchsuite_reports.certified import ContrastCertificate, certify_pairs
 from benchsuite_reports.clustered import interval_text
 from benchsuite_reports.inspect import arm_name
 from benchsuite_reports.table import (
@@ -29,6 +31,11 @@ from benchsuite_reports.table import (
 LISTED = 10
 SCORES = ("b minus a", "n", "a", "b", "difference", "95% by question", "95% by cluster")
 TESTS = ("b minus a", "changed", "W/L", "sign p", "units", "flip p", "least p", "Holm p")
+REQUESTS = ("b minus a", "declared variables", "matched", "altered", "pairing", "from the cache")
+NOTE = (
+    "matched: pairs whose requests are equal outside the declared variables; altered: pairs whose declared variables "
+    "all changed. A pair that is not altered stays in n."
+)
 
 Key = tuple[tuple[str, str], ...]
 
@@ -44,21 +51,24 @@ class Pairing:
     primary: bool = False
 
 
-def match_arms(a: Sequence[Row], b: Sequence[Row], primary: bool = False) -> tuple[list[Pairing], list[str]]:
+def match_arms(
+    a: Sequence[Row], b: Sequence[Row], primary: bool = False, axes: Sequence[str] = ()
+) -> tuple[list[Pairing], list[str]]:
     """Pair the arms of ``a`` and ``b`` that agree on every axis but those that tell the two apart.
 
-    An axis tells them apart where all of ``a`` has one value and all of ``b`` another. Repeats of an arm stay
-    together. Returns the pairings in the order of ``a``'s rows, and the arms without a partner.
+    An axis tells them apart where all of ``a`` has one value and all of ``b`` another; where ``axes`` are given, only
+    these may. Repeats of an arm stay together; those that the other arm has not are no partners. Returns the pairings
+    in the order of ``a``'s rows, and the arms without a partner.
     """
-    axes = list(dict.fromkeys(key for row in (*a[:1], *b[:1]) for key in row if key.startswith("arm.")))
-    axes.insert(0, "suite")
-    values = {axis: [{_text(row, axis) for row in rows} for rows in (a, b)] for axis in axes}
+    names = list(dict.fromkeys(key for row in (*a[:1], *b[:1]) for key in row if key.startswith("arm.")))
+    names.insert(0, "suite")
+    values = {axis: [{_text(row, axis) for row in rows} for rows in (a, b)] for axis in names}
     changed = {
         axis.removeprefix("arm."): (next(iter(first)), next(iter(second)))
         for axis, (first, second) in values.items()
-        if len(first) == len(second) == 1 and first != second
+        if len(first) == len(second) == 1 and first != second and (not axes or axis.removeprefix("arm.") in axes)
     }
-    kept = [axis for axis in axes if axis != "arm.repeat" and axis.removeprefix("arm.") not in changed]
+    kept = [axis for axis in names if axis != "arm.repeat" and axis.removeprefix("arm.") not in changed]
     sides: list[dict[Key, list[Row]]] = []
     for rows in (a, b):
         groups: dict[Key, list[Row]] = {}
@@ -66,18 +76,29 @@ def match_arms(a: Sequence[Row], b: Sequence[Row], primary: bool = False) -> tup
             groups.setdefault(tuple((axis.removeprefix("arm."), _text(row, axis)) for axis in kept), []).append(row)
         sides.append(groups)
     first, second = sides
-    pairings = [
-        Pairing(changed, dict(key), tuple(rows), tuple(second[key]), primary)
-        for key, rows in first.items()
-        if key in second
-    ]
-    lone = [
-        f"{side} {arm_name(rows[0])}"
-        for side, groups, others in (("a", first, second), ("b", second, first))
-        for key, rows in groups.items()
-        if key not in others
-    ]
-    return pairings, lone
+    pairings: list[Pairing] = []
+    lone: list[dict[str, None]] = [{}, {}]  # arms in order, by side
+    for key in dict.fromkeys([*first, *second]):
+        arms = [side.get(key, []) for side in sides]
+        repeats = {_text(row, "arm.repeat") for row in arms[0]} & {_text(row, "arm.repeat") for row in arms[1]}
+        paired = bool(arms[0] and arms[1]) and bool(repeats or not axes or "repeat" in axes)
+        if paired:
+            chosen = [tuple(row for row in arm if not repeats or _text(row, "arm.repeat") in repeats) for arm in arms]
+            pairings.append(Pairing(changed, dict(key), chosen[0], chosen[1], primary))
+        for left, arm in zip(lone, arms, strict=True):
+            apart = [row for row in arm if not paired or (repeats and _text(row, "arm.repeat") not in repeats)]
+            left.update(dict.fromkeys(map(arm_name, apart)))
+    return pairings, [f"{side} {arm}" for side, left in zip("ab", lone, strict=True) for arm in left]
+
+
+def pairs_of(pairing: Pairing) -> list[tuple[Row, Row]]:
+    """The rows that are compared with each other: answered in both arms, by question and repeat."""
+    single = all(len({_text(row, "arm.repeat") for row in arm}) == 1 for arm in (pairing.a, pairing.b))
+    a, b = (
+        {(str(row["question"]), "" if single else _text(row, "arm.repeat")): row for row in arm if answered(row)}
+        for arm in (pairing.a, pairing.b)
+    )
+    return [(a[key], b[key]) for key in sorted(a.keys() & b.keys())]
 
 
 def _text(row: Row, axis: str) -> str:
@@ -131,24 +152,97 @@ def _everywhere(pairings: Sequence[Pairing]) -> list[tuple[str, str]]:
     return [each for each in first.shared.items() if all(each in pairing.shared.items() for pairing in rest)]
 
 
-def comparison_table(
-    pairings: Sequence[Pairing],
-    analyses: Mapping[str, Analysis],
-    facts: RunFacts,
-    sources: Sequence[tuple[str, str]],
-    lone: Sequence[str],
-) -> Table:
-    """The table of a family. ``analyses`` stand by label, in the order of the pairings; ``sources`` say what a and b
-    are, ``lone`` which arms had no partner. Raises BenchError where the contrasts mix metrics or corpora."""
-    found = list(analyses.values())
-    corpora = {
-        digest: facts.corpora.get(digest, CorpusFacts("unknown corpus", False)) for digest in _each(found, "corpus")
-    }
-    if len(corpora) > 1:
-        raise BenchError(f"contrasts of different corpora cannot stand in one table: {', '.join(corpora)}")
-    adjusted = holm({label: each.p for label, each in analyses.items()})
-    first = found[0]
-    at = [f"{axis} {value}" for axis, value in _everywhere(pairings) if value != "none"]
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Contrasts that are corrected together. All stand by label, in one order: what is paired, what came of it, the
+    pairs and their certificate, and the p after Holm."""
+
+    pairings: Mapping[str, Pairing]
+    analyses: Mapping[str, Analysis]
+    pairs: Mapping[str, Sequence[tuple[Row, Row]]]
+    certificates: Mapping[str, ContrastCertificate | None]
+    adjusted: Mapping[str, float]
+
+    @classmethod
+    def of(cls, pairings: Sequence[Pairing], analyses: Mapping[str, Analysis], facts: RunFacts) -> Family:
+        """``analyses`` stand by label, in the order of the pairings."""
+        pairs = {label: pairs_of(pairing) for label, pairing in zip(analyses, pairings, strict=True)}
+        return cls(
+            dict(zip(analyses, pairings, strict=True)),
+            analyses,
+            pairs,
+            {label: certify_pairs(each, facts) for label, each in pairs.items()},
+            holm({label: each.p for label, each in analyses.items()}),
+        )
+
+    def corpora(self, facts: RunFacts) -> dict[str, CorpusFacts]:
+        """The corpora of the rows by digest."""
+        unknown = CorpusFacts("unknown corpus", False)
+        return {digest: facts.corpora.get(digest, unknown) for digest in _each(self.analyses.values(), "corpus")}
+
+    def facts(self, facts: RunFacts) -> Facts:
+        """What is said of all contrasts. Raises BenchError where they are of several corpora."""
+        analyses, found = self.analyses, list(self.analyses.values())
+        corpora = self.corpora(facts)
+        if len(corpora) > 1:
+            raise BenchError(f"contrasts of different corpora cannot stand in one table: {', '.join(corpora)}")
+        at = [f"{axis} {value}" for axis, value in _everywhere(list(self.pairings.values())) if value != "none"]
+        return (
+            *((("everywhere", ", ".join(at)),) if at else ()),
+            *(
+                ("corpus", f"{each.name}, digest {digest[:12]}{', bundled' if each.bundled else ''}")
+                for digest, each in corpora.items()
+            ),
+            ("protocol", ", ".join(_each(found, "protocol"))),
+            ("renderer", _alike(analyses, lambda each: ", ".join(each.renderers))),
+            ("scorer", _alike(analyses, lambda each: ", ".join(each.scorers) or NONE)),
+            ("model as served", _alike(analyses, lambda each: _served(each, list(self.pairings.values()), facts))),
+            ("pairing", _alike(analyses, _pairing)),
+            ("errors", _alike(analyses, lambda each: f"a {each.a.errors}, b {each.b.errors}")),
+            ("rows that are not there", _alike(analyses, lambda each: f"a {each.a.absent}, b {each.b.absent}")),
+            (
+                "unparsed, counted as not correct",
+                _alike(analyses, lambda each: f"a {each.a.unparsed}, b {each.b.unparsed}"),
+            ),
+            ("the p that counts", _alike(analyses, _counts)),
+            *((("family", f"these {len(found)} contrasts, Holm at {found[0].alpha:g}"),) if len(found) > 1 else ()),
+            *(() if facts.certificates else (("contrasts", "not certified"),)),
+        )
+
+    @property
+    def left_out(self) -> tuple[tuple[str, str], ...]:
+        """The questions that one contrast left out, with the reason."""
+        several = len(self.analyses) > 1
+        return tuple(
+            (f"{question} in {label}" if several else question, reason)
+            for label, each in self.analyses.items()
+            for question, reason in each.left_out.items()
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What must be said of contrasts that their rows do not show."""
+        others = {label: each.p for label, each in self.analyses.items()}
+        found: list[tuple[str, str]] = []
+        for label, each in self.analyses.items():
+            lowest = lowest_adjusted(others, {label: each.floor})[label]
+            found += [(label, note) for note in (_null(each, lowest), _worst(each), _unaltered(each))]
+        return _grouped(found, len(self.analyses))
+
+    @property
+    def certificate_notes(self) -> tuple[str, ...]:
+        """The first differences, and what else certificates say beside their two counts."""
+        return _grouped(((label, _further(each)) for label, each in self.certificates.items()), len(self.analyses))
+
+    def holm_text(self, label: str) -> str:
+        return p_value(self.adjusted[label]) if len(self.analyses) > 1 else NONE
+
+
+def comparison_table(family: Family, facts: RunFacts, sources: Sequence[tuple[str, str]], lone: Sequence[str]) -> Table:
+    """The table of a family. ``sources`` say what a and b are, ``lone`` which arms had no partner. Raises BenchError
+    where the contrasts mix corpora."""
+    analyses = family.analyses
+    first = next(iter(analyses.values()))
     scores = Block(
         heading=f"Scores: {first.metric}, in percent; difference in points",
         facts=(),
@@ -165,12 +259,8 @@ def comparison_table(
             )
             for label, each in analyses.items()
         ),
-        left_out=tuple(
-            (f"{question} in {label}" if len(found) > 1 else question, reason)
-            for label, each in analyses.items()
-            for question, reason in each.left_out.items()
-        ),
-        values=dict(_values(analyses, adjusted)),
+        left_out=family.left_out,
+        values=dict(values_of(family)),
     )
     tests = Block(
         heading=f"Tests: exact sign test; sign flips of whole {'clusters' if first.by == 'cluster' else 'questions'}",
@@ -185,45 +275,74 @@ def comparison_table(
                 str(each.clusters),
                 p_value(each.permutation.p) + ("" if each.permutation.exact else "*"),
                 p_value(each.floor),
-                p_value(adjusted[label]) if len(found) > 1 else NONE,
+                family.holm_text(label),
             )
             for label, each in analyses.items()
         ),
         left_out=None,
-        notes=_notes(analyses),
+        notes=family.notes,
+    )
+    requests = Block(
+        heading="Requests: what differs between the two arms, as they were sent",
+        facts=(),
+        columns=REQUESTS,
+        rows=tuple(
+            (
+                label,
+                *certified_text(family.certificates[label]),
+                "within run" if each.within_run else "across runs",
+                _cached(family.pairs[label]),
+            )
+            for label, each in analyses.items()
+        ),
+        left_out=None,
+        notes=family.certificate_notes,
     )
     return Table(
         id="compare",
         title="Comparison: b minus a, paired by question",
         columns=SCORES,
-        blocks=(scores, tests),
+        blocks=(scores, tests, requests),
         facts=(
             *sources,
-            *((("everywhere", ", ".join(at)),) if at else ()),
             *((("arms without a partner", _some(lone)),) if lone else ()),
-            *(
-                (
-                    ("corpus", f"{each.name}, digest {digest[:12]}{', bundled' if each.bundled else ''}")
-                    for digest, each in corpora.items()
-                )
-            ),
-            ("protocol", ", ".join(_each(found, "protocol"))),
-            ("renderer", _alike(analyses, lambda each: ", ".join(each.renderers))),
-            ("scorer", _alike(analyses, lambda each: ", ".join(each.scorers) or NONE)),
-            ("model as served", _alike(analyses, lambda each: _served(each, pairings, facts))),
-            ("pairing", _alike(analyses, _pairing)),
-            ("errors", _alike(analyses, lambda each: f"a {each.a.errors}, b {each.b.errors}")),
-            ("rows that are not there", _alike(analyses, lambda each: f"a {each.a.absent}, b {each.b.absent}")),
-            (
-                "unparsed, counted as not correct",
-                _alike(analyses, lambda each: f"a {each.a.unparsed}, b {each.b.unparsed}"),
-            ),
-            ("the p that counts", _alike(analyses, _counts)),
-            *((("family", f"these {len(found)} contrasts, Holm at {first.alpha:g}"),) if len(found) > 1 else ()),
-            ("contrasts", "not certified"),
+            *family.facts(facts),
         ),
-        notes=_footnotes(found),
-        pipeline_check=any(each.bundled for each in corpora.values()),
+        notes=(NOTE, *footnotes(list(analyses.values()))),
+        pipeline_check=any(each.bundled for each in family.corpora(facts).values()),
+    )
+
+
+def certified_text(found: ContrastCertificate | None) -> tuple[str, str, str]:
+    """Declared variables, matched and altered pairs. Of one arm in two runs nothing is declared."""
+    if found is None or found.absent:
+        return NONE, NONE, NONE
+    altered = f"{found.altered}/{found.n}" if found.variables else NONE
+    return " + ".join(found.variables) or "none", f"{found.matched}/{found.n}", altered
+
+
+def _further(found: ContrastCertificate | None) -> str:
+    if found is None:
+        return ""
+    return "; ".join([*([f"not matched, {'; '.join(found.faults)}"] if found.faults else []), *found.further])
+
+
+def _cached(pairs: Sequence[tuple[Row, Row]]) -> str:
+    """How many replies of each arm were there before the run that has them."""
+    runs: list[list[Any]] = [[row["run"] for row in side] for side in zip(*pairs, strict=True)]
+    a, b = (sum(bool(run.get("cached")) for run in side) for side in runs)
+    return f"a {a}, b {b}" if a or b else "0"
+
+
+def _grouped(notes: Iterable[tuple[str, str]], of: int) -> tuple[str, ...]:
+    """Notes from (label, note), empty ones left out; labels of which the same is said stand together, and as 'every
+    contrast' where they are all ``of`` them."""
+    labels: dict[str, list[str]] = {}
+    for label, note in notes:
+        if note:
+            labels.setdefault(note, []).append(label)
+    return tuple(
+        f"{'every contrast' if len(which) == of > 1 else '; '.join(which)}: {note}." for note, which in labels.items()
     )
 
 
@@ -261,21 +380,6 @@ def _counts(each: Analysis) -> str:
     return "flip p, by question: the values are graded" if each.graded else "sign p, by question"
 
 
-def _notes(analyses: Mapping[str, Analysis]) -> tuple[str, ...]:
-    """What must be said of contrasts that their rows do not show; those of which the same is said stand together."""
-    labels: dict[str, list[str]] = {}
-    for label, each in analyses.items():
-        others = {name: other.p for name, other in analyses.items()}
-        lowest = lowest_adjusted(others, {label: each.floor})[label]
-        for note in (_null(each, lowest), _worst(each), _unaltered(each)):
-            if note:
-                labels.setdefault(note, []).append(label)
-    return tuple(
-        f"{'; '.join(which) if len(which) < len(analyses) or len(which) == 1 else 'every contrast'}: {note}."
-        for note, which in labels.items()
-    )
-
-
 def _null(each: Analysis, lowest: float) -> str:
     """Of a contrast without a shown difference; ``lowest`` is the least that its p could be within the family."""
     discordant = each.effect.wins + each.effect.losses
@@ -309,7 +413,8 @@ def _unaltered(each: Analysis) -> str:
     return f"{each.unaltered} of {each.pairs} pairs had one and the same request{one}"
 
 
-def _footnotes(found: Sequence[Analysis]) -> tuple[str, ...]:
+def footnotes(found: Sequence[Analysis]) -> tuple[str, ...]:
+    """What holds of the methods of these contrasts."""
     drawn = [each.permutation for each in found if not each.permutation.exact]
     intervals = [interval for each in found for interval in (each.interval, each.cluster_interval) if interval]
     any_null = any(each.null and each.detectable is not None for each in found)
@@ -321,9 +426,9 @@ def _footnotes(found: Sequence[Analysis]) -> tuple[str, ...]:
     )
 
 
-def _values(analyses: Mapping[str, Analysis], adjusted: Mapping[str, float]) -> Iterator[tuple[str, Number]]:
+def values_of(family: Family) -> Iterator[tuple[str, Number]]:
     """The numbers of every contrast, unrounded: fractions."""
-    for label, each in analyses.items():
+    for label, each in family.analyses.items():
         numbers: dict[str, Number] = {
             "n": each.effect.n,
             "pairs": each.pairs,
@@ -339,7 +444,7 @@ def _values(analyses: Mapping[str, Analysis], adjusted: Mapping[str, float]) -> 
             "flip_floor": each.permutation.floor,
             "p": each.p,
             "floor": each.floor,
-            "holm_p": adjusted[label] if len(analyses) > 1 else None,
+            "holm_p": family.adjusted[label] if len(family.analyses) > 1 else None,
             "detectable": each.detectable,
             "bound_low": each.bounds.low,
             "bound_high": each.bounds.high,
@@ -347,6 +452,9 @@ def _values(analyses: Mapping[str, Analysis], adjusted: Mapping[str, float]) -> 
             "same_model": int(each.same_model),
             "insensitive": int(each.insensitive),
         }
+        found = family.certificates[label]
+        numbers["matched"] = None if found is None or found.absent else found.matched
+        numbers["altered"] = None if found is None or found.absent else found.altered
         for name, interval in (("question", each.interval), ("cluster", each.cluster_interval)):
             numbers[f"{name}_low"] = interval.low if interval else None
             numbers[f"{name}_high"] = interval.high if interval else None

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,6 @@ from benchsuite.delivery.images import prepared_file
 from benchsuite.errors import BenchError, DataError
 from benchsuite.files import whole_lines
 from benchsuite.models.cache import FILE_NAME, AnswerStore
-from benchsuite.models.wire import WireImage
 from benchsuite_reports.shown import Picture, Segment, ShownMessage, ShownRequest
 from benchsuite_reports.table import Row
 
@@ -49,6 +49,12 @@ def read_calls(run: Path, cells: set[str]) -> dict[str, dict[str, Call]]:
     return found
 
 
+def caches_of(bench_dir: Path, runs: Iterable[Path]) -> tuple[Path, ...]:
+    """The folders of caches to look in: that of ``bench_dir``, and those beside runs that lie elsewhere."""
+    beside = [run.resolve().parent.parent / "cache" for run in runs]
+    return tuple(dict.fromkeys([(bench_dir / "cache").resolve(), *(each for each in beside if each.is_dir())]))
+
+
 @dataclass(frozen=True, slots=True)
 class _Corpus:
     """An indexed corpus that is at hand, and where its images are by sha256."""
@@ -58,12 +64,14 @@ class _Corpus:
 
 
 class Contents:
-    """What the folder of caches holds of requests; opened for reading, ``close`` when done."""
+    """What the folders of caches hold of requests; opened for reading, ``close`` when done. Images may be asked for
+    from several threads."""
 
-    def __init__(self, cache: Path) -> None:
-        self._cache = cache
-        self._answers = AnswerStore(cache, readonly=True) if (cache / FILE_NAME).is_file() else None
+    def __init__(self, caches: Iterable[Path]) -> None:
+        self._caches = tuple(caches)
+        self._answers = [AnswerStore(each, readonly=True) for each in self._caches if (each / FILE_NAME).is_file()]
         self._corpora: dict[str, _Corpus] = {}
+        self._lock = threading.Lock()
         self._data: dict[tuple[str, str], bytes] = {}
 
     def request(self, call: Call, corpus: str) -> ShownRequest:
@@ -76,7 +84,7 @@ class Contents:
                 ShownMessage(str(role), tuple(self._segment(part, corpus) for part in parts))
                 for role, parts in call["messages"]
             )
-            stored = self._answers.get(call["key"]) if self._answers is not None else None
+            stored = next((found for each in self._answers if (found := each.get(call["key"])) is not None), None)
             return ShownRequest(
                 role=str(call["role"]),
                 key=str(call["key"]),
@@ -97,9 +105,28 @@ class Contents:
         except BenchError as error:
             return None, str(error)
 
+    def image_bytes(self, part: Mapping[str, Any], corpus: str) -> bytes:
+        """The bytes of a recorded image as it was sent. Raises BenchError or OSError where they are not at hand, and
+        BenchError where others are kept in their place."""
+        sha256, transform = str(part["sha256"]), str(part["transform"])
+        if not transform:
+            return self.stored_bytes(sha256, corpus)
+        files = [
+            prepared_file(cache / "image", transform, str(part["source"]), part["params"]) for cache in self._caches
+        ]
+        return _checked(next((file for file in files if file.exists()), files[0]).read_bytes(), sha256)
+
+    def stored_bytes(self, sha256: str, corpus: str) -> bytes:
+        """The bytes of an image of the corpus with this digest. Raises as :meth:`image_bytes`."""
+        at_hand = self._corpus(corpus)
+        path = at_hand.paths.get(sha256)
+        if path is None:
+            raise BenchError(f"the corpus {corpus[:12]} has no such image")
+        return _checked(at_hand.index.image_bytes(Image(sha256, path)), sha256)
+
     def close(self) -> None:
-        if self._answers is not None:
-            self._answers.close()
+        for store in self._answers:
+            store.close()
         for corpus in self._corpora.values():
             corpus.index.close()
 
@@ -107,7 +134,7 @@ class Contents:
         kind, item, sha256 = str(part["kind"]), str(part["item"]), str(part["sha256"])
         if "source" in part:
             return Segment(kind, sha256, item, picture=self._picture(part, corpus))
-        data = self._answers.part(sha256) if self._answers is not None else None
+        data = next((found for each in self._answers if (found := each.part(sha256)) is not None), None)
         what = f"a text of {part['n']} characters, sha256 {sha256}"
         if data is None:
             return Segment(kind, sha256, item, problem=f"{what}: it is not stored")
@@ -116,57 +143,45 @@ class Contents:
         return Segment(kind, sha256, item, data.decode("utf-8", "surrogatepass"))
 
     def _picture(self, part: Mapping[str, Any], corpus: str) -> Picture:
-        wire = WireImage(
-            sha256=str(part["sha256"]),
+        sha256, mime = str(part["sha256"]), str(part["mime"])
+        data, problem = self._data.get((sha256, corpus)), ""
+        if mime not in MIME_TYPES.values():
+            data, problem = None, f"{mime!r} is no type of image that is sent"
+        elif data is None:
+            try:
+                data = self._data[sha256, corpus] = self.image_bytes(part, corpus)
+            except OSError as error:
+                problem = f"sha256 {sha256}: it cannot be read: {error.strerror or error}"
+            except BenchError as error:
+                problem = f"sha256 {sha256}: {error}"
+        return Picture(
+            sha256=sha256,
             source=str(part["source"]),
-            mime=str(part["mime"]),
+            mime=mime,
             width=int(part["w"]),
             height=int(part["h"]),
             transform=str(part["transform"]),
             params=tuple(part["params"].items()),
+            data=data,
+            problem=problem,
         )
-        data, problem = None, ""
-        if wire.mime not in MIME_TYPES.values():
-            problem = f"{wire.mime!r} is no type of image that is sent"
-        else:
-            data, problem = self._checked_bytes(wire, corpus)
-        return Picture(
-            wire.sha256, wire.source, wire.mime, wire.width, wire.height, wire.transform, wire.params, data, problem
-        )
-
-    def _checked_bytes(self, wire: WireImage, corpus: str) -> tuple[bytes | None, str]:
-        known = self._data.get((wire.sha256, corpus))
-        if known is not None:
-            return known, ""
-        try:
-            data = self._prepared(wire) if wire.transform else self._stored(wire, corpus)
-        except OSError as error:
-            return None, f"sha256 {wire.sha256}: it cannot be read: {error.strerror or error}"
-        except BenchError as error:
-            return None, f"sha256 {wire.sha256}: {error}"
-        found = hashlib.sha256(data).hexdigest()
-        if found != wire.sha256:
-            return None, f"sha256 {wire.sha256}: what is stored for it has another sha256, {found}"
-        self._data[wire.sha256, corpus] = data
-        return data, ""
-
-    def _prepared(self, wire: WireImage) -> bytes:
-        return prepared_file(self._cache / "image", wire.transform, wire.source, dict(wire.params)).read_bytes()
-
-    def _stored(self, wire: WireImage, corpus: str) -> bytes:
-        at_hand = self._corpus(corpus)
-        path = at_hand.paths.get(wire.source)
-        if path is None:
-            raise BenchError(f"the corpus {corpus[:12]} has no such image")
-        return at_hand.index.image_bytes(Image(wire.source, path))
 
     def _corpus(self, digest: str) -> _Corpus:
         """Raises BenchError for a corpus whose index is not there or cannot be read."""
-        if digest not in self._corpora:
-            folder = self._cache / "corpus" / digest
-            if not folder.is_dir():
-                raise BenchError(f"there is no corpus {digest[:12]} in {self._cache / 'corpus'}")
-            index = open_corpus(folder)
-            paths = json.loads((folder / "images.json").read_bytes())
-            self._corpora[digest] = _Corpus(index, {sha256: path for path, sha256 in paths.items()})
-        return self._corpora[digest]
+        with self._lock:
+            if digest not in self._corpora:
+                folders = [cache / "corpus" / digest for cache in self._caches]
+                folder = next((each for each in folders if each.is_dir()), None)
+                if folder is None:
+                    raise BenchError(f"there is no corpus {digest[:12]} in {self._caches[0] / 'corpus'}")
+                index = open_corpus(folder)
+                paths = json.loads((folder / "images.json").read_bytes())
+                self._corpora[digest] = _Corpus(index, {sha256: path for path, sha256 in paths.items()})
+            return self._corpora[digest]
+
+
+def _checked(data: bytes, sha256: str) -> bytes:
+    found = hashlib.sha256(data).hexdigest()
+    if found != sha256:
+        raise BenchError(f"what is stored for it has another sha256, {found}")
+    return data

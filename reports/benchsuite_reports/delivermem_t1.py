@@ -17,13 +17,15 @@ from benchsuite_reports.arms import (
     Paired,
     answered,
     cell,
-    certified,
     group_facts,
     group_rows,
     pair,
     table_facts,
 )
+from benchsuite_reports.bases import base_of
 from benchsuite_reports.clustered import clustered_block
+from benchsuite_reports.delivermem_decomposition import decomposition, further_groups
+from benchsuite_reports.effects import NOTE
 from benchsuite_reports.table import Block, Number, Row, RunFacts, Table, TableSpec, p_value, signed, wins_losses
 
 ID = "delivermem_t1"
@@ -47,7 +49,9 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
     Raises BenchError when its rows mix corpora, protocols, renderers, scorers or models as served.
     """
     groups = group_rows(rows, ARMS)
-    mine = [row for group in groups for row in group.all_rows()]
+    further = further_groups(rows)
+    shown = [each for group in groups for each in (group, *further.get(group.heading, ()))]
+    mine = [row for group in shown for row in group.all_rows()]
     if not mine:
         return Table(ID, TITLE, COLUMNS, ())
     about, corpus = table_facts(ID, mine, facts)
@@ -55,12 +59,13 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
         id=ID,
         title=TITLE,
         columns=COLUMNS,
-        blocks=tuple(block for group in groups for block in _blocks(group, facts)),
-        facts=about,
+        blocks=tuple(block for group in groups for block in _blocks(group, further.get(group.heading, ()), facts)),
+        facts=(("base condition", base_of(ID)), *about),
         notes=(
             "n: answerable questions answered in all arms shown. Accuracy in percent, differences in points. W/L: "
             "questions won and lost; p: exact two-sided sign test on them. The interaction is the unhalved "
             "difference of differences; its estimate sums magnitudes, its W/L counts signs.",
+            f"Contrasts one by one: {NOTE}",
         ),
         pipeline_check=corpus.bundled,
     )
@@ -69,7 +74,7 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
 TABLE = TableSpec(ID, build)
 
 
-def _blocks(group: Group, facts: RunFacts) -> tuple[Block, ...]:
+def _blocks(group: Group, further: Sequence[Group], facts: RunFacts) -> tuple[Block, ...]:
     paired = pair(group, lambda row: bool(row["answerable"]))
     grid, values = _grid(paired)
     block = Block(
@@ -77,14 +82,17 @@ def _blocks(group: Group, facts: RunFacts) -> tuple[Block, ...]:
         facts=(
             ("n", f"{paired.n} answerable questions answered in {_arms_word(len(group.rows))}"),
             *group_facts(ID, group, ARMS, paired, facts, CONTRASTS),
-            *certified(paired, CONTRASTS, facts),
         ),
         rows=grid,
         left_out=tuple(paired.left_out.items()),
         notes=_refusals(group),
         values=values,
     )
-    return block, *clustered_block(group.heading, paired, CONTRASTS)
+    return (
+        block,
+        *clustered_block(group.heading, paired, CONTRASTS),
+        *decomposition(ID, group, paired, further, facts),
+    )
 
 
 def _arms_word(count: int) -> str:

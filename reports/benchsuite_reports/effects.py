@@ -6,7 +6,7 @@ A table says which contrasts it shows (``Line``); everything that a contrast mus
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from benchsuite.stats.paired import Effect
@@ -14,6 +14,7 @@ from benchsuite.stats.power import fewest_discordant, minimum_detectable_effect
 from benchsuite_reports.arms import (
     NONE,
     Condition,
+    Facts,
     Group,
     Paired,
     cell,
@@ -22,6 +23,7 @@ from benchsuite_reports.arms import (
     labels_of,
     pair,
     table_facts,
+    worst_case,
 )
 from benchsuite_reports.bases import base_of
 from benchsuite_reports.certified import ContrastCertificate, certify_pairs
@@ -31,11 +33,11 @@ from benchsuite_reports.table import Block, Number, Row, RunFacts, Table, p_valu
 ALPHA = 0.05
 COLUMNS = ("b minus a", "n", "a", "b", "difference", "W/L", "p", "matched", "altered", "changed", "if null")
 NOTE = (
-    "n: questions answered in every condition that was run. a, b in percent, differences in points. W/L: questions "
-    "won and lost; p: exact two-sided sign test on them. matched: pairs whose requests are equal outside the declared "
-    "variables; altered: pairs whose declared variables really changed; those that did not stay in n. changed: "
-    "questions with another answer, right or wrong. if null: the least difference that the test finds with a power of "
-    ".8 on so many discordant questions; 'insensitive' where it could find none."
+    "n: questions answered in every condition that was run. Accuracies in percent, differences in points. W/L: "
+    "questions won and lost; p: exact two-sided sign test on them. matched: pairs whose requests are equal outside the "
+    "declared variables; altered: pairs whose declared variables really changed; those that did not stay in n. "
+    "changed: questions with another answer, right or wrong. if null: the least difference that the test finds with a "
+    "power of .8 on so many discordant questions; 'insensitive' where it could find none."
 )
 
 
@@ -69,11 +71,22 @@ class Line:
     def key(self) -> str:
         return self.name or f"{self.a.name} -> {self.b.name}"
 
+    @property
+    def is_repeat(self) -> bool:
+        """The same condition asked again: what differs is noise."""
+        return replace(self.a, label="", repeat=0) == replace(self.b, label="", repeat=0)
+
+
+LineCells = Callable[[Paired, Line, Sequence[str], ContrastCertificate | None], tuple[str, ...]]
+"""A line's cells from the group's pairs, the line, its questions and its certificate."""
+LineNumbers = Callable[[Paired, Line], Mapping[str, Number]]
+
 
 @dataclass(frozen=True, slots=True)
 class EffectTable:
     """A table of contrasts. ``wanted`` are the questions that stand in it at all; ``extra`` gives further blocks of a
-    group, ``notes`` stand below the note on columns."""
+    group, ``notes`` stand below the note on columns. ``cells`` gives the cells of a line under ``columns``; None:
+    those of ``effect_row``. ``numbers`` are those behind further cells, by name."""
 
     id: str
     title: str
@@ -81,6 +94,9 @@ class EffectTable:
     wanted: Callable[[Row], bool] = answerable
     notes: tuple[str, ...] = ()
     extra: Callable[[Group, Paired, RunFacts], Iterable[Block]] = lambda group, paired, facts: ()
+    columns: tuple[str, ...] = COLUMNS
+    cells: LineCells | None = None
+    numbers: LineNumbers = lambda paired, line: {}
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -99,12 +115,12 @@ class EffectTable:
         ]
         mine = [row for group in groups for row in group.all_rows()]
         if not mine:
-            return Table(self.id, self.title, COLUMNS, ())
+            return Table(self.id, self.title, self.columns, ())
         about, corpus = table_facts(self.id, mine, facts)
         return Table(
             id=self.id,
             title=self.title,
-            columns=COLUMNS,
+            columns=self.columns,
             blocks=tuple(block for group in groups for block in self._blocks(group, facts)),
             facts=(("base condition", base_of(self.id)), *about),
             notes=(NOTE, *self.notes),
@@ -114,32 +130,55 @@ class EffectTable:
     def _blocks(self, group: Group, facts: RunFacts) -> list[Block]:
         paired = pair(group, self.wanted)
         shown = [line for line in self.lines if line.a.name in group.rows and line.b.name in group.rows]
-        rows: list[tuple[str, ...]] = []
-        values: dict[str, Number] = {"n": paired.n}
-        notes: list[str] = []
-        for line in shown:
-            among = paired.where(line.where)
-            found = certify_pairs(_pairs(paired, line, among), facts)
-            rows.append(effect_row(paired, line, among, found))
-            values.update(effect_values(paired, line, among, found))
-            notes += certificate_notes(line.label, found)
-            if among and not answers_changed(paired, line, among):
-                notes.append(
-                    f"{line.label}: no answer changed on {len(among)} questions; {group.model} does not feel it."
-                )
+        found = effect_rows(paired, shown, facts, group.model, self.cells)
         block = Block(
             heading=group.heading,
             facts=(
                 ("n", f"{paired.n} questions answered in the {len(group.rows)} conditions that were run"),
                 ("runs", runs_of(group.all_rows())),
-                *group_facts(self.id, group, self.conditions, paired, facts, _contrasts(shown)),
+                *constant_refusal(paired),
+                *group_facts(self.id, group, self.conditions, paired, facts),
+                *difference_bounds(paired, shown),
             ),
-            rows=tuple(rows),
+            rows=found.rows,
             left_out=tuple(paired.left_out.items()),
-            notes=tuple(dict.fromkeys(notes)),
-            values=values,
+            notes=found.notes,
+            values={
+                "n": paired.n,
+                **found.values,
+                **{key: number for line in shown for key, number in self.numbers(paired, line).items()},
+            },
         )
         return [block, *clustered_effects(group, paired, shown), *self.extra(group, paired, facts)]
+
+
+@dataclass(frozen=True, slots=True)
+class EffectRows:
+    """``rows`` of a table's lines, what must be said of them, and the numbers behind them."""
+
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...]
+    values: Mapping[str, Number]
+
+
+def effect_rows(
+    paired: Paired, lines: Sequence[Line], facts: RunFacts, model: str, cells: LineCells | None = None
+) -> EffectRows:
+    """A row for each line, both of whose conditions must have been run; ``model`` is who answered, ``cells`` gives a
+    row's cells (None: those of ``effect_row``)."""
+    rows: list[tuple[str, ...]] = []
+    values: dict[str, Number] = {}
+    notes: list[str] = []
+    for line in lines:
+        among = paired.where(line.where)
+        found = certify_pairs(_pairs(paired, line, among), facts)
+        rows.append((cells or effect_row)(paired, line, among, found))
+        values.update(effect_values(paired, line, among, found))
+        notes += certificate_notes(line.label, found)
+        altered = found is None or found.altered > 0
+        if among and altered and not line.is_repeat and not answers_changed(paired, line, among):
+            notes.append(f"{line.label}: no answer changed on {len(among)} questions; {model} does not feel it.")
+    return EffectRows(tuple(rows), tuple(dict.fromkeys(notes)), values)
 
 
 def effect_row(paired: Paired, line: Line, among: Sequence[str], found: ContrastCertificate | None) -> tuple[str, ...]:
@@ -198,7 +237,7 @@ def power_text(effect: Effect) -> str:
         return ""
     discordant = effect.wins + effect.losses
     if discordant < fewest_discordant(ALPHA):
-        return f"insensitive: {discordant} discordant"
+        return "insensitive"
     least = minimum_detectable_effect(effect.n, discordant / effect.n, alpha=ALPHA)
     return "insensitive" if least is None else percent(least)
 
@@ -217,14 +256,31 @@ def runs_of(rows: Sequence[Row]) -> str:
     return ("within one run" if len(runs) == 1 and "" not in runs else f"across {len(runs)} runs") + kept
 
 
+def constant_refusal(paired: Paired) -> Facts:
+    """What refusing every question would score, where some of the questions have no answer."""
+    rate = paired.constant_refusal(paired.kept)
+    return (("constant refusal (by rule, no model)", f"{percent(rate)} of all {paired.n}"),) if rate else ()
+
+
+def difference_bounds(paired: Paired, lines: Sequence[Line]) -> Facts:
+    """The worst case bounds of each difference over its own questions."""
+    parts = [text for line in lines for _, text in worst_case(paired.part(line.where), {}, _contrast(line))]
+    return (("worst case bounds of the differences", "; ".join(parts)),) if parts else ()
+
+
 def clustered_effects(group: Group, paired: Paired, lines: Sequence[Line]) -> tuple[Block, ...]:
-    """The same contrasts by cluster, those over all of the table's questions."""
-    whole = [line for line in lines if len(paired.where(line.where)) == paired.n]
-    return clustered_block(group.heading, paired, _contrasts(whole))
+    """The same contrasts by cluster, each over its own questions."""
+    found = [
+        block for line in lines for block in clustered_block(group.heading, paired.part(line.where), _contrast(line))
+    ]
+    if not found:
+        return ()
+    rows = tuple(row for block in found for row in block.rows)
+    return (replace(found[0], rows=rows, values={key: n for block in found for key, n in block.values.items()}),)
 
 
-def _contrasts(lines: Sequence[Line]) -> Mapping[str, Mapping[str, int]]:
-    return {line.label: {line.b.name: 1, line.a.name: -1} for line in lines}
+def _contrast(line: Line) -> Mapping[str, Mapping[str, int]]:
+    return {line.label: {line.b.name: 1, line.a.name: -1}}
 
 
 def _pairs(paired: Paired, line: Line, among: Sequence[str]) -> list[tuple[Row, Row]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from benchsuite.files import write_atomic
 from benchsuite.models.cache import FILE_NAME
 from benchsuite.plan import safe_id
 from benchsuite.runs import Run, find_run, list_runs, load_run
-from benchsuite_reports.contents import Call, Contents, read_calls
+from benchsuite_reports.certified import open_certificates, recorded_presets
+from benchsuite_reports.contents import Call, Contents, caches_of, read_calls
 from benchsuite_reports.page import render_page
 from benchsuite_reports.shown import ShownArm, ShownQuestion
 from benchsuite_reports.table import EMBEDDED_READER, Row, RunFacts
@@ -54,7 +56,7 @@ def inspect_command(argv: list[str]) -> int:
     options = parser.parse_args(argv)
     run, rows = find_question(options.bench_dir, options.question, options.run)
     chosen, base = select_arms(rows, options.arms, options.against)
-    shown = load_question(options.bench_dir / "cache", run, chosen, base)
+    shown = load_question(options.bench_dir, run, chosen, base)
     page = render_page(shown)
     out = options.out or run.path / "pages" / f"{safe_id(shown.id)}.html"
     try:
@@ -163,22 +165,24 @@ def _fits(row: Row, selection: str) -> bool:
     return True
 
 
-def load_question(cache: Path, run: Run, rows: Sequence[Row], against: int = 0) -> ShownQuestion:
-    """The question under these arms, with all that was sent. ``cache`` is the folder of caches.
+def load_question(bench_dir: Path, run: Run, rows: Sequence[Row], against: int = 0) -> ShownQuestion:
+    """The question under these arms, with all that was sent and the certificates of those that are compared.
 
     What is gone or changed stands in the page as such. Raises ConfigError when no text of any request is stored,
     and DataError for a record of a call that cannot be read.
     """
     calls = read_calls(run.path, {str(row["cell"]) for row in rows})
-    contents = Contents(cache)
+    caches = caches_of(bench_dir, [run.path])
+    contents = Contents(caches)
     try:
         facts = RunFacts.from_info(run.info)
         arms = tuple(_arm(row, calls.get(str(row["cell"]), {}), contents, facts) for row in rows)
-        _require_contents(run, arms, cache)
+        _require_contents(run, arms, bench_dir / "cache")
         first = rows[0]
         question, problem = contents.question(first)
     finally:
         contents.close()
+    arms = _certified(arms, run, rows, against, caches)
     asked = [
         segment.text for arm in arms if arm.request for segment in arm.request.segments if segment.kind == "question"
     ]
@@ -207,6 +211,18 @@ def load_question(cache: Path, run: Run, rows: Sequence[Row], against: int = 0) 
             facts.corpora[digest].bundled for row in rows if (digest := str(row["corpus"])) in facts.corpora
         ),
     )
+
+
+def _certified(
+    arms: Sequence[ShownArm], run: Run, rows: Sequence[Row], against: int, caches: Sequence[Path]
+) -> tuple[ShownArm, ...]:
+    """The arms with their certificates against the one that they are compared with."""
+    ids = {str(_of_run(row).get("id", "")) for row in rows}
+    with open_certificates(dict.fromkeys(ids, run.path), caches, recorded_presets(run.info)) as certificates:
+        return tuple(
+            arm if place == against else replace(arm, certificate=certificates(rows[against], row))
+            for place, (arm, row) in enumerate(zip(arms, rows, strict=True))
+        )
 
 
 def _require_contents(run: Run, arms: Sequence[ShownArm], cache: Path) -> None:
@@ -241,8 +257,13 @@ def _arm(row: Row, calls: Mapping[str, Call], contents: Contents, facts: RunFact
     )
 
 
-def _facts(row: Row, facts: RunFacts) -> Iterator[tuple[str, str]]:
+def _of_run(row: Row) -> Mapping[str, Any]:
     run: Any = row["run"]
+    return dict(run)
+
+
+def _facts(row: Row, facts: RunFacts) -> Iterator[tuple[str, str]]:
+    run = _of_run(row)
     for key, value in row.items():
         axis = key.removeprefix("arm.")
         if axis != key and value != "none" and (axis, value) != ("repeat", 0):

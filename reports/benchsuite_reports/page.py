@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from itertools import count
+from typing import TYPE_CHECKING
 
 from benchsuite.outcome import clean_text
 from benchsuite_reports.shown import (
@@ -24,13 +25,15 @@ from benchsuite_reports.shown import (
     Comparison,
     Mark,
     Picture,
-    Segment,
     ShownArm,
     ShownQuestion,
     ShownRequest,
     compare,
 )
 from benchsuite_reports.table import PIPELINE_CHECK
+
+if TYPE_CHECKING:
+    from benchsuite.delivery.certificates import Certificate
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 SHOWN_OF_MISSING = 200
@@ -69,6 +72,7 @@ def render_page(shown: ShownQuestion) -> str:
             *_header(shown, compared),
             "<main>",
             *_overview(shown, compared),
+            *_certificates(shown),
             '<div class="arms">',
             *(line for number in range(len(shown.arms)) for line in _arm(shown, number, compared[number])),
             "</div>",
@@ -149,6 +153,44 @@ def _overview(shown: ShownQuestion, compared: Sequence[Comparison | None]) -> It
             yield f"<td>{_text(_versus(comparison, number - 1 == shown.against))}</td>"
         yield f'<td dir="auto">{_text(arm.answer)}</td><td>{_outcome(arm)}</td></tr>'
     yield "</tbody></table></div>"
+
+
+def _certificates(shown: ShownQuestion) -> Iterator[str]:
+    """A line for each arm that is compared: the two legs, and what the server says."""
+    certified = [(number, arm) for number, arm in enumerate(shown.arms, 1) if arm.certificate is not None]
+    if not certified:
+        return
+    yield '<div class="wide" role="region" aria-label="certificates" tabindex="0"><table><thead><tr>'
+    yield f'<th scope="col">certificate against {_text(shown.arms[shown.against].name)}</th>'
+    for heading in ("declared variables", "matched: all else is equal", "altered: all declared changed", "server"):
+        yield f'<th scope="col">{heading}</th>'
+    yield "</tr></thead><tbody>"
+    for number, arm in certified:
+        yield f'<tr><th scope="row"><a href="#arm-{number}">{_text(arm.name)}</a></th>'
+        for sound, words in _legs(arm.certificate):
+            leg = "" if sound is None else f'<span class="word {"right" if sound else "wrong"}">{_yes(sound)}</span> '
+            yield f"<td>{leg}{_text(words)}</td>"
+        yield "</tr>"
+    yield "</tbody></table></div>"
+
+
+def _legs(certificate: Certificate | str | None) -> list[tuple[bool | None, str]]:
+    """Declared variables, the two legs and the server's counts: whether a leg holds, and in words."""
+    if certificate is None or isinstance(certificate, str):
+        return [(None, ""), (None, f"not certified: {certificate}"), (None, ""), (None, "")]
+    count = certificate.token_difference
+    tokens = "" if count is None else f"{count:+d} prompt tokens"
+    altered = (certificate.altered, "; ".join(certificate.unaltered)) if certificate.variables else (None, "")
+    return [
+        (None, ", ".join(certificate.variables) or "none"),
+        (certificate.matched, certificate.difference),
+        altered,
+        (None, certificate.tokens or tokens),
+    ]
+
+
+def _yes(sound: bool) -> str:
+    return "yes" if sound else "no"
 
 
 def _content(request: ShownRequest | None, gold: frozenset[str]) -> str:
@@ -272,26 +314,41 @@ def _piece(change: str, text: str) -> str:
 
 
 def _picture(picture: Picture, mark: Mark, number: int, where: str) -> Iterator[str]:
+    """An image, with the one that stands for it in the other request to its left."""
     size = f"{picture.width}x{picture.height}"
     if mark.change == MISSING:
         yield f'<p class="gone">image, {size}{where} there</p>'
         return
     name = f"image {number}, {size}{where}"
+    decoy = f"; a decoy in the place of image {number}" if picture.replaces else ""
+    there = mark.before.picture if mark.before is not None else None
+    if there is None:
+        yield from _image(picture, name, f"{picture.treatment}{decoy}")
+        return
+    old = f"there: image {mark.number_before}, {there.width}x{there.height}"
+    yield '<div class="pair"><div class="there">'
+    yield from _image(there, old, f"{there.treatment}{'; a decoy' if there.replaces else ''}")
+    yield '</div><div class="here">'
+    yield from _image(picture, name, f"{picture.treatment}{decoy or _origin(picture, there, mark.number_there)}")
+    yield "</div></div>"
+
+
+def _image(picture: Picture, name: str, words: str) -> Iterator[str]:
     if picture.data is None:
         yield f'<p class="gone">{_text(name)}: {_text(picture.problem)}</p>'
     else:
         yield f'<a href="#full-{_name(picture.sha256)}"><svg role="img" aria-label="{_text(name)}" {_box(picture)}>'
         yield f'<use href="#pixels-{_name(picture.sha256)}"/></svg></a>'
-    yield f'<p class="caption">{_text(name)}; {_text(picture.treatment)}{_text(_change_of(picture, mark.before))}</p>'
+    yield f'<p class="caption">{_text(name)}; {_text(words)}</p>'
 
 
-def _change_of(picture: Picture, before: Segment | None) -> str:
-    if before is None or before.picture is None:
-        return ""
-    old = before.picture
-    if old.source != picture.source:
-        return f"; another image there, {old.width}x{old.height}"
-    return f"; the same stored image there {old.treatment}, {old.width}x{old.height}"
+def _origin(picture: Picture, there: Picture, number_there: int) -> str:
+    """What a changed image that is no decoy is to the one in its place there."""
+    if there.replaces == picture.source:
+        return "; the image that the decoy there replaces"
+    if there.source == picture.source:
+        return "; the same stored image"
+    return f"; another image, which is image {number_there} there" if number_there else "; another image"
 
 
 def _pictures(arms: Sequence[ShownArm]) -> Iterator[str]:

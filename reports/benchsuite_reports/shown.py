@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from benchsuite.delivery.certificates import Certificate
 
 SAME = ""
 ADDED = "only here"
 MISSING = "missing here"
 CHANGED = "changed"
+SEED_SHOWN = 8
+"""Hex digits of a seed; the record has all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +38,22 @@ class Picture:
 
     @property
     def treatment(self) -> str:
+        """What was done to the stored bytes; what a decoy replaces is told by its place."""
         if not self.transform:
             return "as stored"
-        return f"{self.transform} ({', '.join(f'{name} {value}' for name, value in self.params)})"
+        shown = {name: value for name, value in self.params if name not in _UNSAID}
+        if "seed" in shown:
+            shown["seed"] = str(shown["seed"])[:SEED_SHOWN]
+        return f"{self.transform} ({', '.join(f'{name} {value}' for name, value in shown.items())})"
+
+    @property
+    def replaces(self) -> str:
+        """The sha256 of the stored image in whose place a decoy stands; empty for an image that is no decoy."""
+        return str(dict(self.params).get("replaces", ""))
+
+
+_UNSAID = ("control", "replaces", "width", "height")
+"""Parameters that the name of the transform or the image's size and place already say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +108,7 @@ class ShownArm:
 
     ``request`` is the one the model answered, None where ``problem`` says why there is none to show; ``further``
     are other calls, those of judges. ``word`` says how it ended (right, wrong, refused, ...), ``score`` what it counts.
+    ``certificate`` is that of this arm against the one that it is compared with, or why there is none.
     """
 
     name: str
@@ -100,6 +120,7 @@ class ShownArm:
     score: str
     further: tuple[ShownRequest, ...] = ()
     problem: str = ""
+    certificate: Certificate | str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +146,17 @@ class ShownQuestion:
 @dataclass(frozen=True, slots=True)
 class Mark:
     """A segment beside another request: ``change`` is SAME, ADDED, MISSING (``segment`` is the other's) or CHANGED,
-    where ``before`` is what stands for it there."""
+    where ``before`` is what stands for it there.
+
+    Of an image, ``number_before`` is the number that ``before`` has among the images there, and ``number_there`` that
+    of the first image there which was made of the same stored one; 0 for none.
+    """
 
     segment: Segment
     change: str = SAME
     before: Segment | None = None
+    number_before: int = 0
+    number_there: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +224,9 @@ def compare(request: ShownRequest, other: ShownRequest | None) -> Comparison:
     """
     there = other.segments if other is not None else request.segments
     partners = _pair(request.segments, there)
+    images = [position for position, segment in enumerate(there) if segment.picture is not None]
+    numbers = {position: number for number, position in enumerate(images, 1)}
+    sources = {_source(there[position]): numbers[position] for position in reversed(images)}
     rows: list[_Groups] = []
     spots: dict[int, _Spot] = {}
     number = 0
@@ -206,7 +236,12 @@ def compare(request: ShownRequest, other: ShownRequest | None) -> Comparison:
             marks = []
             for segment in group:
                 partner = partners.get(number)
-                marks.append(_mark(segment, None if partner is None else there[partner]))
+                mark = _mark(segment, None if partner is None else there[partner])
+                if segment.picture is not None and partner is not None:
+                    mark = replace(
+                        mark, number_before=numbers[partner], number_there=sources.get(segment.picture.source, 0)
+                    )
+                marks.append(mark)
                 if partner is not None:
                     spots[partner] = _Spot(groups, marks, marks[-1])
                 number += 1

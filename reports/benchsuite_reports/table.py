@@ -213,7 +213,7 @@ def _declared(experiments: Mapping[str, Mapping[str, Any]]) -> tuple[DeclaredCon
     found = [
         DeclaredContrast(text, str(each["suite"]), str(each["family"]), text == each["primary"])
         for each in experiments.values()
-        for text in each["contrasts"]
+        for text in dict.fromkeys([*filter(None, [each["primary"]]), *each["contrasts"]])
     ]
     return tuple(dict.fromkeys(found))
 

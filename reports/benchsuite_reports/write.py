@@ -1,4 +1,4 @@
-"""Finding the tables and writing them into a run's folder."""
+"""Finding the tables and figures and writing them into a run's folder."""
 
 from __future__ import annotations
 
@@ -7,26 +7,39 @@ import pkgutil
 import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import benchsuite_reports
 from benchsuite.errors import BenchError
 from benchsuite.files import write_atomic
+from benchsuite_reports.figure import FigureSpec
 from benchsuite_reports.formats import FORMATS
 from benchsuite_reports.table import Row, RunFacts, Table, TableSpec
+
+Spec = TypeVar("Spec", TableSpec, FigureSpec)
 
 
 def discover_tables() -> tuple[dict[str, TableSpec], list[str]]:
     """Every module-level ``TABLE`` of this package by id, in the order of their numbers, and a line per module that
     cannot be imported."""
-    found: dict[str, TableSpec] = {}
+    return _discover("TABLE", TableSpec)
+
+
+def discover_figures() -> dict[str, FigureSpec]:
+    """Every module-level ``FIGURE``, as ``discover_tables``, which names the modules that cannot be imported."""
+    return _discover("FIGURE", FigureSpec)[0]
+
+
+def _discover(name: str, kind: type[Spec]) -> tuple[dict[str, Spec], list[str]]:
+    found: dict[str, Spec] = {}
     problems = []
     for module in sorted(pkgutil.iter_modules(benchsuite_reports.__path__), key=lambda each: each.name):
         try:
-            spec = getattr(importlib.import_module(f"benchsuite_reports.{module.name}"), "TABLE", None)
+            spec = getattr(importlib.import_module(f"benchsuite_reports.{module.name}"), name, None)
         except Exception as error:  # one broken module must not lose the others
             problems.append(f"table module {module.name}: {_words(error)}")
             continue
-        if isinstance(spec, TableSpec):
+        if isinstance(spec, kind):
             found[spec.id] = spec
     return dict(sorted(found.items(), key=lambda each: _natural(each[0]))), problems
 
@@ -50,8 +63,9 @@ def write_tables(
     Returns the tables written and a line per table that could not be: a fault in one never loses the others.
     """
     specs, problems = discover_tables()
-    unknown = [name for name in ids or () if name not in specs]
-    problems += [f"table {name}: no such table; there are {', '.join(specs)}" for name in unknown]
+    figures = discover_figures()
+    unknown = [name for name in ids or () if name not in specs and name not in figures]
+    problems += [f"table {name}: no such table; there are {', '.join([*specs, *figures])}" for name in unknown]
     folder = run_dir / "tables"
     folder.mkdir(parents=True, exist_ok=True)
     written = []

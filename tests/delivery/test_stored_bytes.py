@@ -15,8 +15,8 @@ import pytest
 from benchsuite.corpus.memlens import memlens_source
 from benchsuite.corpus.model import Query
 from benchsuite.corpus.store import index_corpus, open_corpus
-from benchsuite.delivery.images import ImageDesk
 from benchsuite.delivery.arrange import all_slots, arrange
+from benchsuite.delivery.images import ImageDesk
 from benchsuite.delivery.render import render
 from benchsuite.models.client import HttpTransport
 from benchsuite.models.spec import ModelSpec

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchsuite.errors import BenchError, ConfigError, DataError
+from benchsuite.models.wire import Message, Part, Request, WireImage, skeleton
 from benchsuite.outcome import row_json
 from benchsuite.runs import RunStore
 from benchsuite_reports.arms import Condition
@@ -25,6 +28,15 @@ SCORES: Mapping[Condition, Sequence[float | str | None]] = {
     ORACLE_PIXELS: [1] * 11 + [0],
 }
 DELIVERY = "delivery: noimg -> pixels"
+
+
+def record(row: Mapping[str, Any], max_tokens: int = 64) -> str:
+    """A line of calls/: one item, its image where the row's delivery shows it."""
+    image = Part("image", image=WireImage("1" * 64, "1" * 64, "image/png", 64, 48), item="s1t1")
+    parts = [Part("text", f"{row['question']}\n", item="s1t1"), *([image] if row["arm.delivery"] == "pixels" else [])]
+    messages = (Message("user", (*parts, Part("question", "Which?"))),)
+    call = skeleton(row["requests"][0], Request("qwen", messages, {"max_tokens": max_tokens}))
+    return json.dumps({"cell": row["cell"], "role": "answer", **call}, separators=(",", ":")) + "\n"
 
 
 @pytest.fixture
@@ -214,7 +226,95 @@ def test_files_of_rows_and_folders_are_sources_too(save, output, tmp_path):
     assert output(str(folder / "outcomes.jsonl"), *arguments) == of_run
     text = output(str(apart), *arguments)
     assert "corpus: unknown corpus, digest abababababab" in text
-    assert text[text.index("Scores:") :] == of_run[of_run.index("Scores:") :]
+    assert "delivery noimg -> pixels: not certified: the records of its run are not at hand." in text
+    scores = slice(text.index("Scores:"), text.index("Requests:"))
+    assert text[scores] in of_run
+
+
+@pytest.fixture
+def sent(save, tmp_path):
+    """A run of the text arms with the records of what it sent; ``changed`` questions got another max_tokens."""
+
+    def write(changed: Sequence[str] = (), **changes: Any) -> Path:
+        folder: Path = save({TEXT_NOIMG: SCORES[TEXT_NOIMG], TEXT_PIXELS: SCORES[TEXT_PIXELS]}, **changes)
+        rows = [json.loads(line) for line in (folder / "outcomes.jsonl").read_text().splitlines()]
+        for worker in (0, 1):
+            (folder / "calls" / f"gw{worker}.jsonl").write_text(
+                "".join(
+                    record(row, 32 if row["question"] in changed and row["arm.delivery"] == "pixels" else 64)
+                    for row in rows[worker::2]
+                )
+            )
+        return folder
+
+    return write
+
+
+def requests_block(text: str) -> str:
+    return " ".join(text[text.index("Requests:") :].split())
+
+
+def test_a_contrast_says_what_differs_in_its_requests(sent, output, values):
+    sent()
+    block = requests_block(output("1", "--contrast", DELIVERY))
+    assert "delivery noimg -> pixels modality 12/12 12/12 within run 0 " in block
+    assert "delivery noimg -> pixels: no count of prompt tokens (12)." in block
+    found = values("1", "--contrast", DELIVERY)
+    assert (found["delivery noimg -> pixels: matched"], found["delivery noimg -> pixels: altered"]) == (12, 12)
+
+
+def test_pairs_that_are_not_matched_are_named_then_counted(sent, output):
+    sent([f"q{i}" for i in range(7)])
+    block = requests_block(output("1", "--contrast", DELIVERY))
+    assert "modality 5/12 12/12" in block
+    assert "not matched, q0: max_tokens 64 against 32; q1: " in block
+    assert "q4: max_tokens 64 against 32; and 2 more; no count" in block
+
+
+def test_two_runs_are_certified_against_each_other(sent, output):
+    sent()
+    sent(["q3"], run={"cached": True})
+    block = requests_block(output("1", "2"))
+    assert "32k-text-noimg-qwen none 12/12 n/a across runs a 0, b 12" in block
+    assert "32k-text-pixels-qwen none 11/12 n/a across runs a 0, b 12" in block
+    assert "32k-text-pixels-qwen: not matched, q3: max_tokens 64 against 32; " in block
+
+
+def test_the_first_runs_of_two_folders_are_two_runs(sent, output, tmp_path):
+    folder = sent()
+    other = tmp_path / "elsewhere" / "runs" / folder.name
+    other.parent.mkdir(parents=True)
+    shutil.copytree(folder, other)
+    calls = other / "calls" / "gw1.jsonl"
+    calls.write_text(calls.read_text().replace('"max_tokens":64', '"max_tokens":8'))
+    text = " ".join(output("1", str(other)).split())
+    assert "pairing: across runs: a 0001_nogit_run; b " in text
+    assert f"b: run 0001_nogit_run in {other.parent}" in text
+    assert "32k-text-noimg-qwen none 6/12 n/a across runs 0" in text
+    assert "q1: max_tokens 64 against 8" in text
+
+
+def test_a_run_whose_calls_are_gone_is_compared_all_the_same(sent, output):
+    shutil.rmtree(sent() / "calls")
+    text = output("1", "--contrast", DELIVERY)
+    assert "+58.33" in text
+    assert "not certified: no record of the request in calls/ of run 0001_" in requests_block(text)
+
+
+def test_an_arm_that_was_repeated_is_compared_by_the_repeats_that_both_have(save, tmp_path):
+    folder = save({TEXT_NOIMG: [0] * 4, TEXT_PIXELS: [1] * 4})
+    source = load_source(tmp_path / ".bench", str(folder))
+    again = [
+        {**row, "arm.repeat": 1, "cell": str(row["cell"]).replace("-qwen-", "-qwen-r1-")}
+        for row in source.rows
+        if row["arm.delivery"] == "pixels"
+    ]
+    source = replace(source, rows=(*source.rows, *again))
+    pairings, lone = find_pairings(source, source, contrasts=[DELIVERY])
+    assert [len(pairing.b) for pairing in pairings] == [4]
+    assert lone == ["b 32k-text-pixels-qwen-r1"]
+    (scores, *_) = compare(source, source, pairings, lone).blocks
+    assert scores.left_out == ()
 
 
 def test_a_faulty_file_is_refused_by_its_line(save, tmp_path, row):

@@ -207,14 +207,21 @@ def test_one_block_for_each_length_model_and_judge_shortest_length_first():
         "length 128k, model qwen",
     ]
     found = [block.heading for block in build(rows, REAL).blocks]
-    assert found == [each for heading in headings for each in (heading, f"{heading}: by cluster")]
+    parts = (
+        "by cluster",
+        "contrasts of the 2x2 one by one",
+        "what withholding does to the answers",
+        "recall of the retrieval itself",
+        "further contrasts by cluster",
+    )
+    assert found == [each for heading in headings for each in (heading, *(f"{heading}: {part}" for part in parts))]
 
 
 def test_rows_of_other_arms_and_suites_are_not_its_own():
     own = grid((1.0, 0.0, 1.0, 0.0))
     others = [
         *grid((0.0,) * 4, axes={"k": 5}),
-        *grid((0.0,) * 4, axes={"repeat": 1}),
+        *grid((0.0,) * 4, axes={"repeat": 2}),
         *grid((0.0,) * 4, axes={"state": "S2"}),
         *grid((0.0,) * 4, suite="memeye"),
         row("q0", ("recency", "pixels"), 1.0),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
 import json
 import re
@@ -91,7 +92,7 @@ class Bench:
         """The page of QUESTION, unless other words are given, as a tree."""
         out = self.folder / "page.html"
         given = args if args and not args[0].startswith("--") else (QUESTION, *args)
-        assert inspect_command([*given, "--bench-dir", str(self.dir), "--out", str(out)]) == 0
+        assert inspect_command(["--bench-dir", str(self.dir), "--out", str(out), *given]) == 0
         return ElementTree.fromstring(out.read_text(encoding="utf-8"))
 
     def refused(self, *args: str) -> str:
@@ -167,6 +168,18 @@ def bench(finished: Bench, tmp_path: Path) -> Bench:
     return Bench(tmp_path, finished.bodies)
 
 
+def overview(page: Element) -> Element:
+    found = page.find(".//div[@aria-label='conditions']/table/tbody")
+    assert found is not None
+    return found
+
+
+def certificates(page: Element) -> list[list[str]]:
+    """A line for each arm that is compared."""
+    rows = page.iterfind(".//div[@aria-label='certificates']/table/tbody/tr")
+    return [[words(each) for each in row] for row in rows]
+
+
 def column(page: Element, number: int) -> Element:
     found = page.find(f".//section[@id='arm-{number}']")
     assert found is not None
@@ -206,7 +219,8 @@ def sent(page: Element, number: int) -> list[list[str | bytes]]:
         for segment in message.iterfind(".//div[@data-kind]"):
             if "missing" in segment.attrib["class"]:
                 continue
-            if (use := segment.find(".//use")) is not None:
+            beside = segment.find("div/div[@class='here']")
+            if (use := (segment if beside is None else beside).find(".//use")) is not None:
                 blocks += [known[use.attrib["href"]], ""]
             else:
                 shown = segment.find("div[@class='text']")
@@ -254,7 +268,11 @@ def test_every_column_shows_exactly_what_was_sent(finished):
 
 def test_each_image_is_in_the_file_once_and_a_withheld_arm_has_none(finished):
     page = finished.page()
-    used = [{use.attrib["href"] for use in column(page, number).iterfind(".//use")} for number in range(1, 5)]
+    beside = {use for there in page.iterfind(".//div[@class='there']") for use in there.iterfind(".//use")}
+    used = [
+        {use.attrib["href"] for use in column(page, number).iterfind(".//use") if use not in beside}
+        for number in range(1, 5)
+    ]
     assert used[0] == used[3] == set()
     assert len(used[1]) == len(used[2]) == 2
     assert used[1].isdisjoint(used[2])
@@ -271,7 +289,7 @@ def test_differences_are_marked_where_they_are(finished):
     assert said == (
         "differs in: delivery (pixels, pixels+s32, noimg, noimg+conv); segments: image, role; order of items"
     )
-    against = [words(each) for each in page.iterfind(".//tbody/tr/td[2]")]
+    against = [words(each) for each in overview(page).iterfind("tr/td[2]")]
     assert against == [
         "",
         "changed: 2 images",
@@ -279,9 +297,57 @@ def test_differences_are_marked_where_they_are(finished):
         "missing here: 2 images; changed: 2 roles; items in another order",
     ]
     captions = " ".join(words(each) for each in column(page, 2).iterfind(".//p[@class='caption']"))
-    assert "png/1 (side 32); the same stored image there as stored, 64x48" in captions
-    assert "png/1 (side 32); the same stored image there png/1 (side 768), 90x60" in captions
+    assert "there: image 2, 64x48; as stored image 2, 32x24, item 3; png/1 (side 32); the same stored image" in captions
+    assert "there: image 1, 90x60; png/1 (side 768) image 1, 32x21, item 2; png/1 (side 32); the same" in captions
     assert [words(each) for each in column(page, 3).iterfind("h3")] == ["system", "user", "answer"]
+
+
+def test_each_pair_has_its_certificate_above_the_requests(finished):
+    lines = certificates(finished.page("--arms", "noimg", "pixels", "pixels+s32", "noimg+conv"))
+    assert [line[1:] for line in lines] == [
+        ["modality", "yes", "yes", "no count of prompt tokens"],
+        ["modality", "yes", "yes", "no count of prompt tokens"],
+        ["order", "yes", "yes", "no count of prompt tokens"],
+    ]
+    assert [line[1] for line in certificates(finished.page("--arms", "pixels", "pixels+s32"))] == ["side"]
+    assert certificates(finished.page("--arms", "pixels")) == []
+
+
+def test_a_pair_that_differs_elsewhere_or_has_no_record_says_so(bench):
+    (calls,) = (bench.run / "calls").iterdir()
+    lines = [json.loads(line) for line in calls.read_text().splitlines()]
+    for line in lines:
+        if "-pixels-" in line["cell"] and line["role"] == "answer":
+            line["params"]["max_tokens"] = 7
+    calls.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+    ((_, _, matched, altered, _),) = certificates(bench.page("--arms", "noimg", "pixels"))
+    assert re.fullmatch(r"no max_tokens (\d+|not set) against 7", matched)
+    assert altered == "yes"
+    kept = [line for line in lines if not ("-pixels-" in line["cell"] and line["role"] == "answer")]
+    calls.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in kept))
+    ((_, _, matched, *_),) = certificates(bench.page("--arms", "noimg", "pixels"))
+    assert matched == "not certified: no record of the request in calls/ of run 0001_nogit_run"
+
+
+def test_an_image_that_is_not_what_its_record_makes_is_not_altered(bench):
+    """The pixels are looked at: a record alone is no proof."""
+    buffer = io.BytesIO()
+    PillowImage.new("RGB", (32, 24), "blue").save(buffer, "PNG")
+    (calls,) = (bench.run / "calls").iterdir()
+    digest = hashlib.sha256(buffer.getvalue()).hexdigest()
+    for path in bench.dir.glob("cache/image/*/image.png"):
+        if PillowImage.open(path).size == (32, 24):
+            calls.write_text(calls.read_text().replace(hashlib.sha256(path.read_bytes()).hexdigest(), digest))
+            path.write_bytes(buffer.getvalue())
+    ((_, variables, _, altered, _),) = certificates(bench.page("--arms", "pixels", "pixels+s32"))
+    assert variables == "side"
+    assert altered.endswith("it is not what its record makes of the stored image")
+
+
+def test_a_run_of_another_folder_brings_its_own_caches(bench, tmp_path):
+    page = bench.page("--arms", "pixels", "pixels+s32", "--run", str(bench.run), "--bench-dir", str(tmp_path / "other"))
+    assert page.find(".//p[@class='gone']") is None
+    assert [line[1:4] for line in certificates(page)] == [["side", "yes", "yes"]]
 
 
 def test_question_answer_and_facts_are_shown(finished):
@@ -292,7 +358,7 @@ def test_question_answer_and_facts_are_shown(finished):
     assert about["type"] == "information_extraction"
     assert about["date"] == "2024/05/31 (Fri) 07:58"
     assert about["run"].startswith("0001_nogit_run")
-    content, answer, outcome = (words(each) for each in page.iterfind(".//tbody/tr/td"))
+    content, answer, outcome = (words(each) for each in overview(page).iterfind("tr/td"))
     assert (content, answer) == ("3 items (1 of 1 gold), 2 images", "red")
     assert outcome.startswith("right ")
     assert [words(each) for each in page.iterfind(".//p[@class='name']") if each.find("span") is not None] == [
@@ -318,7 +384,7 @@ def test_a_cell_without_an_answer_has_its_error_and_no_request(finished):
     page = finished.page(BROKEN, "--arms", "noimg")
     assert "no request to show: http error: " in words(column(page, 1))
     assert "HTTP 400: no <i>such</i> thing" in words(column(page, 1))
-    assert words(page.find(".//tbody/tr/td[3]")) == "error not scored"
+    assert words(overview(page).find("tr/td[3]")) == "error not scored"
     assert page.find(".//i") is None
 
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchsuite.delivery.certificates import Certificate
 from benchsuite_reports.page import DIFFED, differs_in, render_page, word_diff
 from benchsuite_reports.shown import (
     ADDED,
@@ -141,14 +142,84 @@ def test_added_changed_and_moved_are_told_apart():
     ]
     captions = [words(each) for each in there.iterfind(".//p[@class='caption']")]
     assert captions == [
-        "image 1, 64x48, item 1; png/1 (side 64); the same stored image there as stored, 64x48",
-        "image 2, 64x48, item 1; as stored; another image there, 64x48",
+        "there: image 2, 64x48; as stored",
+        "image 1, 64x48, item 1; png/1 (side 64); the same stored image",
+        "there: image 3, 64x48; as stored",
+        "image 2, 64x48, item 1; as stored; another image",
         "image 3, 64x48, item 2; as stored",
     ]
     assert [each.text for each in there.iterfind(".//ins")] == ["1", "2", "dark "]
     assert [each.text for each in there.iterfind(".//del")] == ["3", "1", "(2) user:", "A walk."]
     differs = words(page.find(".//p[@class='differs']"))
     assert differs == "differs in: delivery (one, other); segments: image, role, text; order of items"
+
+
+def changed_image(there: Segment, here: Segment) -> tuple[list[str], list[str]]:
+    """Captions and hrefs of the one image in an item where ``here`` stands for ``there``."""
+    pages = parsed(question(*(arm(each.sha256[:4], request(*item(1, "a", "Look.", each))) for each in (there, here))))
+    (pair,) = column(pages, 2).iterfind(".//div[@class='pair']")
+    assert [each.get("class") for each in pair] == ["there", "here"]
+    return [words(each) for each in pair.iterfind(".//p")], [use.get("href", "") for use in pair.iterfind(".//use")]
+
+
+def test_a_changed_image_stands_beside_the_one_there():
+    door, seed = image("door", "a"), "5eed" * 16
+    params = (("side", 768), ("control", "phase"), ("seed", seed))
+    phase = image("door", "a", sent="phase", transform="png/1+phase/1", params=params)
+    captions, shown = changed_image(door, phase)
+    assert captions == [
+        "there: image 1, 64x48; as stored",
+        "image 1, 64x48, item 1; png/1+phase/1 (side 768, seed 5eed5eed); the same stored image",
+    ]
+    assert shown == [f"#pixels-{each.sha256}" for each in (door, phase)]
+
+
+def test_a_decoy_says_what_it_replaces_by_place_alone():
+    door = image("door", "a")
+    params = (("side", 768), ("control", "decoy"), ("replaces", door.sha256), ("width", 64), ("height", 48))
+    decoy = image("cat", "a", sent="small cat", transform="png/1+decoy/1", params=params)
+    assert changed_image(door, decoy)[0][1] == (
+        "image 1, 64x48, item 1; png/1+decoy/1 (side 768); a decoy in the place of image 1"
+    )
+    assert changed_image(decoy, door)[0] == [
+        "there: image 1, 64x48; png/1+decoy/1 (side 768); a decoy",
+        "image 1, 64x48, item 1; as stored; the image that the decoy there replaces",
+    ]
+
+
+def test_an_image_of_another_message_says_where_it_stands_there():
+    def bound(first: str, second: str) -> ShownRequest:
+        return request(*item(1, "a", "One.", image(first, "a")), *item(2, "b", "Two.", image(second, "b")))
+
+    page = parsed(question(arm("intact", bound("door", "gate")), arm("bindshuf", bound("gate", "door"))))
+    captions = [words(each) for each in column(page, 2).iterfind(".//div[@class='here']/p")]
+    assert captions == [
+        "image 1, 64x48, item 1; as stored; another image, which is image 2 there",
+        "image 2, 64x48, item 2; as stored; another image, which is image 1 there",
+    ]
+
+
+def test_each_compared_arm_has_its_certificate():
+    names = ("base", "sound", "unmatched", "unaltered", "same", "unknown")
+    certificates = (
+        None,
+        Certificate(("identity", "time"), True, "", True, (), "", 3),
+        Certificate(("modality",), False, "max_tokens 512 against 1024", True, (), "no count of prompt tokens", None),
+        Certificate(("identity",), True, "", False, ("identity: one tag alone cannot change places",), "", 0),
+        Certificate((), True, "", False, (), "", 0),
+        "no record of the request",
+    )
+    arms = [arm(name, BASE, certificate=each) for name, each in zip(names, certificates, strict=True)]
+    table = parsed(question(*arms)).find(".//div[@aria-label='certificates']/table")
+    assert words(table.find("thead/tr/th")) == "certificate against base"
+    assert [[words(each) for each in row] for row in table.iterfind("tbody/tr")] == [
+        ["sound", "identity, time", "yes", "yes", "+3 prompt tokens"],
+        ["unmatched", "modality", "no max_tokens 512 against 1024", "yes", "no count of prompt tokens"],
+        ["unaltered", "identity", "yes", "no identity: one tag alone cannot change places", "+0 prompt tokens"],
+        ["same", "none", "yes", "", "+0 prompt tokens"],
+        ["unknown", "", "not certified: no record of the request", "", ""],
+    ]
+    assert parsed(question(arm("base", BASE))).find(".//div[@aria-label='certificates']") is None
 
 
 def test_the_compared_arm_may_stand_anywhere():
@@ -237,7 +308,9 @@ def hostile_question() -> ShownQuestion:
     facts = ((HOSTILE, HOSTILE),)
     one = ShownArm(HOSTILE, {HOSTILE: HOSTILE}, facts, asked, HOSTILE, HOSTILE, HOSTILE, (asked,), HOSTILE)
     two = replace(one, axes={HOSTILE: "x"}, request=request(text("text", "<b>", HOSTILE)), further=())
-    return ShownQuestion(*[HOSTILE] * 5, (one, two), facts, frozenset([HOSTILE]))
+    two = replace(two, certificate=Certificate((HOSTILE,), False, HOSTILE, False, (HOSTILE,), HOSTILE, None))
+    three = replace(two, certificate=HOSTILE)
+    return ShownQuestion(*[HOSTILE] * 5, (one, two, three), facts, frozenset([HOSTILE]))
 
 
 def test_hostile_content_stays_text():

@@ -54,19 +54,28 @@ def more_modules(tmp_path, monkeypatch):
     monkeypatch.setattr(benchsuite_reports, "__path__", [*benchsuite_reports.__path__, str(folder)])
 
 
+OWN = [
+    "contrasts",
+    *(f"delivermem_{name}" for name in ("c5", "e6", "e7", "e8", "identity", "k", "metrics")),
+    *(f"delivermem_t{number}" for number in (1, 2, 4, 5, 6, 7, 8, 12, 13, 14, 15, 18, 19, 20)),
+]
+
+
 def test_the_packages_own_tables_are_found():
     found, problems = discover_tables()
-    assert list(found) == [f"delivermem_t{number}" for number in (1, 2, 6, 7, 8, 18)]
-    assert [name for name in found if needs_tokens([name])] == ["delivermem_t18"]
+    assert list(found) == OWN
+    assert [name for name in found if needs_tokens([name])] == ["delivermem_e6", "delivermem_t18"]
     assert problems == []
 
 
 def test_four_files_a_table(tmp_path):
     tables, problems = write_tables(tmp_path, rows(), FACTS)
-    assert [table.id for table in tables] == ["delivermem_t1"]
+    ids = [table.id for table in tables]
+    assert "delivermem_t1" in ids
+    assert "delivermem_t12" not in ids
     assert problems == []
     written = sorted(path.name for path in (tmp_path / "tables").iterdir())
-    assert written == [f"delivermem_t1.{ending}" for ending in ("csv", "json", "md", "tex")]
+    assert written == sorted(f"{name}.{ending}" for name in ids for ending in ("csv", "json", "md", "tex"))
     read = json.loads((tmp_path / "tables" / "delivermem_t1.json").read_text())
     assert read["blocks"][0]["values"]["n"] == 3
     for path in (tmp_path / "tables").iterdir():
@@ -75,7 +84,8 @@ def test_four_files_a_table(tmp_path):
 
 def test_a_fault_in_one_table_does_not_lose_the_others(tmp_path, more_modules):
     tables, problems = write_tables(tmp_path, rows(), FACTS)
-    assert [table.id for table in tables] == ["delivermem_t1", "extra_t1"]
+    assert {"delivermem_t1", "extra_t1"} <= {table.id for table in tables}
+    assert "faulty_t2" not in {table.id for table in tables}
     assert problems == [
         "table module broken_t3: ModuleNotFoundError: No module named 'a_module_that_is_not_there'",
         "table faulty_t2: ZeroDivisionError: division by zero",
@@ -93,10 +103,8 @@ def test_a_refusal_to_mix_is_one_problem(tmp_path, more_modules):
 def test_only_the_tables_asked_for_and_an_unknown_one_is_named(tmp_path, more_modules):
     tables, problems = write_tables(tmp_path, rows(), FACTS, ["extra_t1", "delivermem_t9"])
     assert [table.id for table in tables] == ["extra_t1"]
-    known = (
-        "delivermem_t1, delivermem_t2, delivermem_t6, delivermem_t7, delivermem_t8, delivermem_t18, extra_t1, faulty_t2"
-    )
-    assert f"table delivermem_t9: no such table; there are {known}" in problems
+    known = ", ".join([*OWN, "extra_t1", "faulty_t2"])
+    assert any(f"table delivermem_t9: no such table; there are {known}, delivermem_" in each for each in problems)
 
 
 def test_a_table_without_rows_is_written_by_nobody_and_named_when_asked_for(tmp_path):

@@ -1,0 +1,73 @@
+"""The end of a run: token counts and certificates where they are needed, then its tables and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from benchsuite.errors import BenchError
+from benchsuite.files import write_atomic
+from benchsuite.registry import Registry
+from benchsuite.runs import RunStore
+from benchsuite_pytest.costs import sum_costs
+from benchsuite_pytest.preflight import Prepared
+
+if TYPE_CHECKING:
+    from benchsuite_reports.table import Table, TokenCounts
+
+CERTIFICATES = "certificates.jsonl"
+
+
+def make_tables(
+    store: RunStore, rows: Sequence[Mapping[str, Any]], prepared: Prepared, registry: Registry
+) -> tuple[list[Table], list[str]]:
+    """Write the tables and figures that the run's experiments name, and the certificates of what they show.
+
+    Returns the tables to print, and a line for each problem; a fault in one never loses the others.
+    """
+    from benchsuite_reports.certified import open_certificates
+    from benchsuite_reports.contents import Contents
+    from benchsuite_reports.figure import write_figures
+    from benchsuite_reports.table import RunFacts
+    from benchsuite_reports.write import discover_figures, write_tables
+
+    experiments = store.info["experiments"].values()
+    ids = sorted({table for experiment in experiments for table in experiment["tables"]})
+    declared = ["contrasts"] if any(experiment["contrasts"] for experiment in experiments) else []
+    if not rows or not (ids or declared):
+        return [], []
+    store.info["index_costs"] = sum_costs(store.path)
+    cache = prepared.settings.folder / "cache"
+    tokens, problems = _count_tokens(store, rows, prepared, ids)
+    with open_certificates({store.path.name: store.path}, [cache], registry.deliveries) as certificates:
+        facts = RunFacts.from_info(store.info, store.path.name, tokens, certificates)
+        tables, faults = write_tables(store.path, rows, facts, [*ids, *declared])
+        write_atomic(store.path / CERTIFICATES, "".join(f"{line}\n" for line in certificates.lines()))
+    figures = discover_figures()
+    contents = Contents([cache])
+    try:
+        _, lacking = write_figures(
+            store.path, rows, facts, contents, figures, [name for name in ids if name in figures]
+        )
+    finally:
+        contents.close()
+    shown = [table for table in tables if table.id in ids or not ids]
+    return shown, [*problems, *faults, *lacking]
+
+
+def _count_tokens(
+    store: RunStore, rows: Sequence[Mapping[str, Any]], prepared: Prepared, ids: Sequence[str]
+) -> tuple[TokenCounts | None, list[str]]:
+    from benchsuite_reports.tokens import count_tokens, write_tokens
+    from benchsuite_reports.write import needs_tokens
+
+    if not needs_tokens(ids):
+        return None, []
+    try:
+        corpora = {corpus.digest: corpus for corpus in prepared.corpora.values()}
+        settings = prepared.settings
+        tokens = count_tokens(store.path, rows, settings.folder / "cache", corpora, settings.tokenizer)
+        write_tokens(store.path, tokens)
+    except BenchError as error:
+        return None, [f"token counts: {error}"]
+    return tokens, []
