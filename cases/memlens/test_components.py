@@ -1,4 +1,4 @@
-"""DeliverMem tables 4, 5 and 19: each component against the control that alters it alone (section 7, appendix C.1)."""
+"""DeliverMem tables 4, 5 and 19, figure 3: each component against the control that alters it alone (section 7)."""
 
 import pytest
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.memlens
         "delivery: deployed+bindshuf -> deployed",
         "index: whole -> region @ delivery=pixels",
     ],
-    tables=["delivermem_t4", "delivermem_t5", "delivermem_t19"],
+    tables=["delivermem_t4", "delivermem_t5", "delivermem_t19", "delivermem_f3", "delivermem_types"],
     family="components",
 )
 def test_components(outcome):

@@ -24,6 +24,8 @@ pytestmark = pytest.mark.memlens
         "retrieval: text -> oracle @ repeat=0",
         "(retrieval+delivery): oracle/noimg -> text/pixels @ repeat=0",
         "retrieval: oracle -> gold_only @ repeat=0",
+        "retrieval: text -> both @ delivery=pixels, repeat=0",
+        "retrieval: both -> gold_only @ delivery=pixels, repeat=0",
         "repeat: 0 -> 1 @ retrieval=oracle, delivery=pixels",
     ],
     tables=["delivermem_t1", "delivermem_t14", "delivermem_t15", "delivermem_metrics"],

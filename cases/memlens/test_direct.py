@@ -15,7 +15,7 @@ pytestmark = pytest.mark.memlens
         {"retrieval": "both", "delivery": "deployed"},
     ],
     contrasts=["(retrieval+delivery): full/direct -> both/deployed"],
-    tables=["delivermem_t8", "delivermem_t18"],
+    tables=["delivermem_t8", "delivermem_t18", "delivermem_cost"],
 )
 def test_direct(outcome):
     assert outcome.answered
