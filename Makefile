@@ -4,7 +4,7 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install install-dev bench test test-slow lint perf perf-size clean
+.PHONY: install install-dev bench test test-slow lint perf perf-size perf-memlens clean
 
 install: $(VENV)/installed
 
@@ -46,6 +46,10 @@ perf: install-dev
 # writes 700 MB into a temporary folder
 perf-size: install-dev
 	$(BIN)/python tests/perf/big.py
+
+# a quarter of an hour: every image of every control is prepared first
+perf-memlens: install-dev
+	$(BIN)/python tests/perf/memlens.py
 
 clean:
 	rm -rf $(VENV) .bench

@@ -9,6 +9,7 @@ import pytest
 
 from benchsuite_pytest.collect import REFUSED
 from benchsuite_pytest.session import EXIT_INCOMPLETE, BenchSession
+from benchsuite_pytest.tables import Reported
 from benchsuite_pytest.terminal import DIRECT_ROW, ROW, WORD, status, write_causes, write_missing
 
 
@@ -17,7 +18,7 @@ class Results:
 
     def __init__(self, session: BenchSession) -> None:
         self._session = session
-        self._tables: list[Any] = []
+        self._reported = Reported()
         self._problems: list[str] = []
         self._causes: Counter[str] = Counter()
 
@@ -44,7 +45,8 @@ class Results:
         if bench.store is not None:
             rows = list(bench.store.rows().values())
             self._causes = Counter(str(row["error.message"]) for row in rows if row["status"] == "error")
-            self._tables, self._problems = bench.tables(rows)
+            self._reported = bench.report(rows)
+            self._problems += self._reported.problems
             try:
                 session.config.hook.pytest_bench_finish(config=session.config, outcomes=rows, run=bench.store.path)
             except Exception as error:  # the tables and the run are whole: show them, and say what failed
@@ -58,8 +60,10 @@ class Results:
         from benchsuite_reports.formats import as_text
 
         terminalreporter.section("benchsuite")
-        for table in self._tables:
+        for table in self._reported.tables:
             terminalreporter.write_line(as_text(table))
+        if self._reported.figures:
+            terminalreporter.write_line(f"figures, in {bench.run_path}/tables: {', '.join(self._reported.figures)}")
         for problem in self._problems:
             terminalreporter.write_line(f"benchsuite: {problem}", yellow=True)
         words = ", ".join(f"{count} {word}" for word, count in sorted(bench.pace.words.items()) if count)

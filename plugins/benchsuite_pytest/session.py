@@ -37,11 +37,11 @@ from benchsuite_pytest.lane import BenchLane, Place
 from benchsuite_pytest.options import Settings
 from benchsuite_pytest.planned import ITEM_CELL, ITEMS_FILE, RUN_FILE, Planned, shards
 from benchsuite_pytest.preflight import Prepared, prepare, prepare_controller
+from benchsuite_pytest.tables import Reported, make_tables
 from benchsuite_pytest.terminal import Pace, Progress
 
 if TYPE_CHECKING:
     from benchsuite.scoring.answers import Score
-    from benchsuite_reports.table import Table
 
 SESSION = pytest.StashKey["BenchSession"]()
 EXIT_INCOMPLETE = 11
@@ -315,12 +315,10 @@ class BenchSession:
         if self.store is not None and not interrupted:
             self.missing = self.store.missing()
 
-    def tables(self, rows: Sequence[Mapping[str, Any]]) -> tuple[list[Table], list[str]]:
-        """Write the tables that the run's experiments name."""
+    def report(self, rows: Sequence[Mapping[str, Any]]) -> Reported:
+        """Write the tables and figures that the run's experiments name."""
         if self.store is None:
-            return [], []
-        from benchsuite_pytest.tables import make_tables
-
+            return Reported()
         return make_tables(self.store, [row for row in rows if not is_direct(row)], self.prepared, self.registry)
 
     @property

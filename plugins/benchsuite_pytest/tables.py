@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchsuite.errors import BenchError
@@ -18,13 +19,19 @@ if TYPE_CHECKING:
 CERTIFICATES = "certificates.jsonl"
 
 
-def make_tables(
-    store: RunStore, rows: Sequence[Mapping[str, Any]], prepared: Prepared, registry: Registry
-) -> tuple[list[Table], list[str]]:
-    """Write the tables and figures that the run's experiments name, and the certificates of what they show.
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What a run shows: the ``tables`` to print, the ids of the ``figures`` drawn, a line for each of the
+    ``problems``."""
 
-    Returns the tables to print, and a line for each problem; a fault in one never loses the others.
-    """
+    tables: Sequence[Table] = ()
+    figures: Sequence[str] = ()
+    problems: Sequence[str] = ()
+
+
+def make_tables(store: RunStore, rows: Sequence[Mapping[str, Any]], prepared: Prepared, registry: Registry) -> Reported:
+    """Write the tables and figures that the run's experiments name, the table of the contrasts that they declare, and
+    the certificates of what these show; a fault in one never loses the others."""
     from benchsuite_reports.certified import open_certificates
     from benchsuite_reports.contents import Contents
     from benchsuite_reports.figure import write_figures
@@ -35,7 +42,7 @@ def make_tables(
     ids = sorted({table for experiment in experiments for table in experiment["tables"]})
     declared = ["contrasts"] if any(experiment["contrasts"] for experiment in experiments) else []
     if not rows or not (ids or declared):
-        return [], []
+        return Reported()
     store.info["index_costs"] = sum_costs(store.path)
     cache = prepared.settings.folder / "cache"
     tokens, problems = _count_tokens(store, rows, prepared, ids)
@@ -46,13 +53,13 @@ def make_tables(
     figures = discover_figures()
     contents = Contents([cache])
     try:
-        _, lacking = write_figures(
+        drawn, lacking = write_figures(
             store.path, rows, facts, contents, figures, [name for name in ids if name in figures]
         )
     finally:
         contents.close()
     shown = [table for table in tables if table.id in ids or not ids]
-    return shown, [*problems, *faults, *lacking]
+    return Reported(shown, drawn, [*problems, *faults, *lacking])
 
 
 def _count_tokens(

@@ -74,7 +74,7 @@ WITHHOLDING_COLUMNS = (
     "W: partly right",
     "W: unparsed",
 )
-RECALL_COLUMNS = ("Retrieved set", "n", "some gold", "mean share of gold", "median gold", "median delivered")
+RECALL_COLUMNS = ("Retrieved set", "n", "some gold", "mean share of gold", "median gold", "of it delivered")
 
 
 def further_groups(rows: Sequence[Row]) -> dict[str, tuple[Group, ...]]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from benchsuite_reports.arms import BOTH_WHOLE, DELIVERMEM, UNSTAMPED, Condition, Paired, group_rows
 from benchsuite_reports.certified import ContrastCertificate
-from benchsuite_reports.effects import EffectTable, Line, answerable, effect_row, everything, of_type
+from benchsuite_reports.effects import EffectTable, Line, answerable, effect_row, everything, full_lengths, of_type
 from benchsuite_reports.table import Row, RunFacts, Table, TableSpec
 
 ID = "delivermem_t4"
@@ -70,14 +70,8 @@ TABLE = TableSpec(ID, build)
 def at_full_lengths(effects: EffectTable, rows: Iterable[Row], facts: RunFacts) -> Table:
     """A table of contrasts without the lengths that have fewer of them than another, which it names: the dates alone
     are asked at every length."""
-    groups = group_rows(rows, effects.conditions)
-    counts: dict[str, int] = {}
-    for group in groups:
-        shown = sum(line.a.name in group.rows and line.b.name in group.rows for line in effects.lines)
-        counts[group.length] = max(shown, counts.get(group.length, 0))
-    full = [length for length, count in counts.items() if count == max(counts.values())]
-    table = effects.build([row for group in groups if group.length in full for row in group.all_rows()], facts)
-    partial = [length for length, count in counts.items() if count and length not in full]
+    groups, partial = full_lengths(group_rows(rows, effects.conditions), effects.lines)
+    table = effects.build([row for group in groups for row in group.all_rows()], facts)
     if not partial:
         return table
     return replace(table, facts=(*table.facts, ("lengths with fewer contrasts, not shown", ", ".join(partial))))

@@ -25,7 +25,7 @@ COLUMNS = (
     "Delta",
     "W/L",
     "p",
-    "reached",
+    "reach",
     "need",
     "carried",
     "matched",
@@ -63,7 +63,7 @@ NEEDS: Mapping[str, Callable[[Row, Row], bool]] = {
     "r1": lambda control, component: _count(control, "n_gold_delivered") < _count(control, "n_gold"),
 }
 RATES_NOTE = (
-    "reached: of its questions with gold messages, those to which at least one was delivered with the component (under "
+    "reach: of its questions with gold messages, those to which at least one was delivered with the component (under "
     "the control in brackets, where it differs). need: of all questions of the block, those that can need what the "
     "component supplies, an upper bound, since no row says what an answer takes: D1, answerable with an image "
     "delivered; D2, two images or more delivered, since one needs no name; D3, temporal reasoning; binding, "

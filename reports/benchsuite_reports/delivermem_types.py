@@ -19,7 +19,7 @@ from benchsuite_reports.arms import (
     table_facts,
 )
 from benchsuite_reports.certified import certify_pairs
-from benchsuite_reports.effects import Line, answerable, everything, of_type
+from benchsuite_reports.effects import Line, answerable, everything, full_lengths, of_type
 from benchsuite_reports.figure import Chart, FigureSpec, Panel, Point, Series, Strip, facts_caption, group_caption
 from benchsuite_reports.published import TYPES
 from benchsuite_reports.table import Row, RunFacts
@@ -61,11 +61,13 @@ CAPTION = (
 
 
 def draw(rows: Sequence[Row], facts: RunFacts, run: Path, contents: Contents) -> Chart | None:
-    """From outcome rows: a strip per length, model and judge, a panel per contrast of which both arms were run.
+    """From outcome rows: a strip per length, model and judge, a panel per contrast of which both arms were run, at the
+    lengths that have most of them.
 
     Raises BenchError when rows mix corpora, protocols, renderers, scorers or models as served.
     """
-    groups = [group for group in group_rows(rows, CONDITIONS) if _contrasts(group)]
+    lines = [line for line, _ in CONTRASTS]
+    groups, partial = full_lengths([each for each in group_rows(rows, CONDITIONS) if _contrasts(each)], lines)
     mine = [row for group in groups for row in group.all_rows()]
     if not mine:
         return None
@@ -89,6 +91,8 @@ def draw(rows: Sequence[Row], facts: RunFacts, run: Path, contents: Contents) ->
             )
         )
         captions.append(group_caption(group, of_group))
+    if partial:
+        captions.append(f"Lengths with fewer contrasts, not shown: {', '.join(partial)}.")
     return Chart(ID, TITLE, tuple(strips), (CAPTION, *captions, facts_caption(about)), about, corpus.bundled)
 
 

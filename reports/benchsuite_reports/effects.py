@@ -181,6 +181,17 @@ def effect_rows(
     return EffectRows(tuple(rows), tuple(dict.fromkeys(notes)), values)
 
 
+def full_lengths(groups: Sequence[Group], lines: Sequence[Line]) -> tuple[list[Group], tuple[str, ...]]:
+    """The groups of the lengths that have most of the contrasts, and the lengths that have some but fewer."""
+    counts: dict[str, int] = {}
+    for group in groups:
+        shown = sum(line.a.name in group.rows and line.b.name in group.rows for line in lines)
+        counts[group.length] = max(shown, counts.get(group.length, 0))
+    most = max(counts.values(), default=0)
+    partial = tuple(length for length, count in counts.items() if 0 < count < most)
+    return [group for group in groups if counts[group.length] == most], partial
+
+
 def effect_row(paired: Paired, line: Line, among: Sequence[str], found: ContrastCertificate | None) -> tuple[str, ...]:
     effect = paired.difference(line.a.name, line.b.name, among)
     sides = [cell(paired.accuracy(each.name, among)) for each in (line.a, line.b)]
