@@ -17,6 +17,8 @@ def why_unaltered(
     """Why the declared variable ``name`` did not change; empty where it did."""
     if name == "order":
         return _same_order(first, second, rules)
+    if name == "length":  # ids number the items of one history
+        return "both deliver the same texts" if first.digests("text") == second.digests("text") else ""
     if name in ITEM_AXES:
         same = set(first.places) == set(second.places) if rules.declares("order") else first.places == second.places
         return "both deliver the same items" if same else ""

@@ -148,7 +148,9 @@ def _same_set(mine: Sequence[str], theirs: Sequence[str], rules: Rules) -> str:
 
 def _contents(first: SentRequest, second: SentRequest, rules: Rules) -> str:
     """What each item that both deliver consists of."""
-    where = {item: place for place, item in enumerate(second.places, start=1)}
+    # ids number the items of one history: of two lengths they name nothing that both deliver
+    shared = second.places if "length" not in rules.axes else []
+    where = {item: place for place, item in enumerate(shared, start=1)}
     for place, item in enumerate(first.places, start=1):
         if item not in where:
             continue

@@ -577,3 +577,12 @@ def test_prepared_checks_are_all_that_a_certificate_asks(lab, history, tmp_path)
     for pair in pairs:
         found = lab.certify(*pair, pixels=pixels)
         assert (found.matched, found.altered) == (True, True)
+
+
+def test_items_of_two_lengths_are_other_items_whatever_their_ids(lab, store, turn):
+    short = [turn(1, "One", store.draw(), date="2024/05/12"), turn(2, "Two", date="2024/05/13")]
+    long = [turn(1, "Another one", date="2023/01/01"), turn(2, "Two", store.draw(310), date="2024/05/13")]
+    found = lab.certify(lab.send(short, "deployed", short, length="1x"), lab.send(long, "deployed", long, length="8x"))
+    assert (found.variables, found.matched, found.difference, found.altered) == (("length",), True, "", True)
+    same = lab.certify(lab.send(short, "deployed", short, length="1x"), lab.send(short, "deployed", short, length="8x"))
+    assert same.unaltered == ("length: both deliver the same texts",)

@@ -266,3 +266,17 @@ def test_a_project_that_has_nothing_to_do_with_it_is_left_alone(pytester, args, 
     assert not (pytester.path / ".bench").exists()
     written = pytester.path / "scheduler.txt"
     assert (written.read_text() if written.exists() else None) == scheduler
+
+
+def test_a_question_of_no_corpus_has_no_decoys(plain, endpoint):
+    result = plain(
+        TESTS
+        + """
+def test_decoy(bench):
+    outcome = bench.ask("How much?", history=HISTORY, retrieval="full", delivery="pixels+decoy")
+    assert not outcome.answered and outcome.score is None
+    assert outcome.error_message == "decoys are drawn from other questions of a corpus, and this question is of none"
+"""
+    )
+    assert result.parseoutcomes() == {"passed": 1}
+    assert endpoint.bodies == []

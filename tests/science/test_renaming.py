@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from .conftest import Project, Row, Run
 
 LIMIT = 6  # questions that the embedded reader is asked
+CONTROLS = ("pixels+scramble", "pixels+phase", "pixels+decoy")
+CONTROLS += tuple(
+    f"deployed+{token}" for token in ("tagconst", "tagshuf", "tagshufpix", "dateperm", "ordinal", "bindshuf")
+)
 OF_THE_COPY = ("cell", "question", "corpus", "cluster")  # fields that name ids
 
 
@@ -86,5 +90,17 @@ def test_the_embedded_reader_answers_a_renamed_corpus_alike(project: Project, re
     second = project.run("embedded-renamed", workers=2, model="embedded", limit=str(LIMIT), corpus=f"memlens={renamed}")
     before, after = outcomes(first, new_names=False), outcomes(second, new_names=True)
     assert len(before) == 4 * LIMIT
+    assert {row["status"] for row in before.values()} == {"scored"}
+    assert after == before
+
+
+def test_what_the_controls_draw_does_not_follow_ids_or_paths(project: Project, renamed: Path) -> None:
+    axes = ["retrieval=recency", f"delivery={','.join(CONTROLS)}"]
+    first = project.run("controls", model="echo", limit=str(LIMIT), axis=axes)
+    second = project.run(
+        "controls-renamed", workers=2, model="echo", limit=str(LIMIT), axis=axes, corpus=f"memlens={renamed}"
+    )
+    before, after = outcomes(first, new_names=False), outcomes(second, new_names=True)
+    assert len(before) == len(CONTROLS) * LIMIT
     assert {row["status"] for row in before.values()} == {"scored"}
     assert after == before
