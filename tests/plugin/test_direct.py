@@ -200,7 +200,7 @@ def table(run: Path) -> dict:
 def test_rows_of_ask_stand_in_no_table(project, endpoint):
     """Cases and asks in one session: one run, the table and its completeness know the cells alone."""
     project.corpus(2)
-    axis = ["--bench-axis", "retrieval=text,oracle"]
+    axis = ["--bench-axis", "retrieval=text,oracle", "--bench-cache", "off"]  # tables say what came from the cache
     assert project.run(*axis).ret == 0
     (project.pytester.path / "cases" / "test_ask.py").write_text(ASK_LIKE_A_CELL)
     result = project.run(*axis)
