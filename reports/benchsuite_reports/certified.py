@@ -15,9 +15,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from benchsuite.delivery.certificates import Certificate, Sent, certify, pixel_checks, variables
-from benchsuite.delivery.evidence import Check, PixelEvidence
-from benchsuite.delivery.sent import Deliveries
+from benchsuite.delivery.certificates.certify import Certificate, Sent, certify, pixel_checks, variables
+from benchsuite.delivery.certificates.evidence import Check, PixelEvidence
+from benchsuite.delivery.certificates.sent import Deliveries
 from benchsuite.delivery.spec import Delivery, parse_delivery, register
 from benchsuite.errors import BenchError, DataError
 from benchsuite.files import whole_lines

@@ -33,7 +33,7 @@ from benchsuite_reports.shown import (
 from benchsuite_reports.table import PIPELINE_CHECK
 
 if TYPE_CHECKING:
-    from benchsuite.delivery.certificates import Certificate
+    from benchsuite.delivery.certificates.certify import Certificate
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 SHOWN_OF_MISSING = 200

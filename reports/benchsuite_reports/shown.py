@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from benchsuite.delivery.certificates import Certificate
+    from benchsuite.delivery.certificates.certify import Certificate
 
 SAME = ""
 ADDED = "only here"

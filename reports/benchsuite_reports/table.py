@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from benchsuite.delivery.certificates import Certificate
+    from benchsuite.delivery.certificates.certify import Certificate
 
 Row = Mapping[str, object]
 """An outcome row as ``outcomes.jsonl`` has it."""

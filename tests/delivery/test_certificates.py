@@ -12,8 +12,8 @@ from PIL import Image as PillowImage
 
 from benchsuite.corpus.model import Image, Query
 from benchsuite.delivery.arrange import all_slots, arrange, with_decoys
-from benchsuite.delivery.certificates import Sent, certify, pixel_checks, variables
-from benchsuite.delivery.evidence import PixelEvidence
+from benchsuite.delivery.certificates.certify import Sent, certify, pixel_checks, variables
+from benchsuite.delivery.certificates.evidence import PixelEvidence
 from benchsuite.delivery.images import ImageDesk
 from benchsuite.delivery.render import missing_images, render
 from benchsuite.errors import BenchError

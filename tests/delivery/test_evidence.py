@@ -9,7 +9,7 @@ import json
 import pytest
 from PIL import Image as PillowImage
 
-from benchsuite.delivery.evidence import PixelEvidence
+from benchsuite.delivery.certificates.evidence import PixelEvidence
 from benchsuite.delivery.images import ImageDesk, ImageSlot
 from benchsuite.models.wire import Message, Part, Request, skeleton
 

@@ -14,7 +14,7 @@ from functools import cache
 
 from benchsuite.corpus.model import Image, Item, Query
 from benchsuite.delivery.arrange import all_slots, arrange, with_decoys
-from benchsuite.delivery.certificates import Sent, certify, variables
+from benchsuite.delivery.certificates.certify import Sent, certify, variables
 from benchsuite.delivery.images import ImageSlot, scaled_size
 from benchsuite.delivery.protocol import bundled_protocol
 from benchsuite.delivery.render import render

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from benchsuite.delivery.certificates import Certificate
-from benchsuite.delivery.evidence import PixelEvidence
+from benchsuite.delivery.certificates.certify import Certificate
+from benchsuite.delivery.certificates.evidence import PixelEvidence
 from benchsuite.delivery.spec import Delivery, parse_delivery
 from benchsuite.models.wire import Message, Part, Request, WireImage, skeleton
 from benchsuite_reports.arms import Condition

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchsuite.delivery.certificates import Certificate
+from benchsuite.delivery.certificates.certify import Certificate
 from benchsuite.stats.paired import sign_test
 from benchsuite_reports.arms import Condition
 from benchsuite_reports.contrasts import TABLE, build

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchsuite.delivery.certificates import Certificate
+from benchsuite.delivery.certificates.certify import Certificate
 from benchsuite.errors import BenchError
 from benchsuite.stats.power import minimum_detectable_effect
 from benchsuite_reports.arms import BOTH_WHOLE, DELIVERMEM, UNSTAMPED

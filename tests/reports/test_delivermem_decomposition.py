@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchsuite.delivery.certificates import Certificate
+from benchsuite.delivery.certificates.certify import Certificate
 from benchsuite.errors import BenchError
 from benchsuite_reports.arms import BOTH_WHOLE, TEXT_CHANNEL, WITHHELD
 from benchsuite_reports.delivermem_decomposition import AGAIN, GOLD_ONLY, ORACLE, ORACLE_WITHHELD

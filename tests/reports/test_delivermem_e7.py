@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchsuite.delivery.certificates import Certificate
+from benchsuite.delivery.certificates.certify import Certificate
 from benchsuite_reports.delivermem_e7 import ABSENT, ACCURATE, ORDINAL, PERMUTED, TABLE, build
 from benchsuite_reports.formats import FORMATS, as_text
 

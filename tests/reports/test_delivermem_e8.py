@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchsuite.delivery.certificates import Certificate
+from benchsuite.delivery.certificates.certify import Certificate
 from benchsuite_reports.arms import BOTH_WHOLE, DELIVERMEM, UNSTAMPED
 from benchsuite_reports.delivermem_e8 import DATE_ALONE, TABLE, TAG_ALONE
 from benchsuite_reports.formats import FORMATS, as_text

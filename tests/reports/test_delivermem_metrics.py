@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchsuite.delivery.certificates import Certificate
+from benchsuite.delivery.certificates.certify import Certificate
 from benchsuite.errors import BenchError
 from benchsuite_reports.arms import TEXT_CHANNEL
 from benchsuite_reports.delivermem_metrics import TABLE, build

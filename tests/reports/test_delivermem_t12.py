@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchsuite.delivery.certificates import Certificate
+from benchsuite.delivery.certificates.certify import Certificate
 from benchsuite_reports.delivermem_t12 import DECOY, LADDER, ORACLE, PHASE, SCRAMBLE, TABLE, WITHHELD
 from benchsuite_reports.formats import FORMATS, as_text
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchsuite.delivery.certificates import Certificate
+from benchsuite.delivery.certificates.certify import Certificate
 from benchsuite_reports.arms import BOTH_WHOLE, DELIVERMEM, UNSTAMPED
 from benchsuite_reports.delivermem_t4 import BOUND, CONSTANT_TAG, GOLD, PERMUTED_DATES, PHASE, TABLE, UNBOUND, build
 from benchsuite_reports.formats import FORMATS, as_text

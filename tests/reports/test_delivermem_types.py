@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchsuite.delivery.certificates import Certificate
+from benchsuite.delivery.certificates.certify import Certificate
 from benchsuite_reports.contents import Contents
 from benchsuite_reports.delivermem_types import CONTRASTS, draw
 from benchsuite_reports.table import RunFacts

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchsuite.delivery.certificates import Certificate
+from benchsuite.delivery.certificates.certify import Certificate
 from benchsuite_reports.page import DIFFED, differs_in, render_page, word_diff
 from benchsuite_reports.shown import (
     ADDED,

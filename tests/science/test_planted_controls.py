@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from scipy.stats import binom
 
-from benchsuite.delivery.certificates import Sent, certify, variables
+from benchsuite.delivery.certificates.certify import Sent, certify, variables
 from benchsuite.delivery.spec import parse_delivery
 from benchsuite_reports.arms import Condition, Group, group_rows, pair
 

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 
-from benchsuite.delivery.sent import Part, Rules, Sent, SentRequest, counted, framed, shown, steps_of
+from benchsuite.delivery.certificates.sent import Part, Rules, Sent, SentRequest, counted, framed, shown, steps_of
 from benchsuite.delivery.spec import Delivery
 from benchsuite.delivery.stamp import stamp_box
 

@@ -18,8 +18,8 @@ from PIL import Image as PillowImage
 
 from benchsuite.corpus.images import FORMATS, MIME_TYPES, Place, read_header
 from benchsuite.corpus.model import Image
+from benchsuite.delivery.certificates.sent import Part
 from benchsuite.delivery.images import altered, decode, scaled
-from benchsuite.delivery.sent import Part
 from benchsuite.errors import BenchError, DataError
 from benchsuite.files import AppendFile, whole_lines
 from benchsuite.models.wire import sha256_json

@@ -2,7 +2,7 @@
 
 The leg ``matched`` masks what the declared variables may change and compares all the rest; the leg ``altered`` asks of
 each of them whether it really changed. Both read skeletons (``benchsuite.models.wire.skeleton``), that is digests and
-sizes; what these cannot tell is asked of :class:`~benchsuite.delivery.evidence.PixelEvidence`.
+sizes; what these cannot tell is asked of :class:`~benchsuite.delivery.certificates.evidence.PixelEvidence`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchsuite.delivery.changed import recorded_checks, why_unaltered
-from benchsuite.delivery.evidence import Check, PixelEvidence
-from benchsuite.delivery.matched import first_difference
-from benchsuite.delivery.sent import Deliveries, Part, Rules, SentRequest, read_request, rules_of
-from benchsuite.delivery.sent import Sent as Sent
+from benchsuite.delivery.certificates.altered import recorded_checks, why_unaltered
+from benchsuite.delivery.certificates.evidence import Check, PixelEvidence
+from benchsuite.delivery.certificates.matched import first_difference
+from benchsuite.delivery.certificates.sent import Deliveries, Part, Rules, SentRequest, read_request, rules_of
+from benchsuite.delivery.certificates.sent import Sent as Sent
 from benchsuite.delivery.spec import differing
 
 

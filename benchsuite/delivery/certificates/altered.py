@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import chain, pairwise
 
-from benchsuite.delivery.evidence import Check, PixelEvidence
-from benchsuite.delivery.sent import ITEM_AXES, Part, Rules, Sent, SentRequest, shown, steps_of
+from benchsuite.delivery.certificates.evidence import Check, PixelEvidence
+from benchsuite.delivery.certificates.sent import ITEM_AXES, Part, Rules, Sent, SentRequest, shown, steps_of
 from benchsuite.delivery.spec import CONTROLS
 
 
