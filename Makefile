@@ -42,6 +42,7 @@ perf: install-dev
 	$(BIN)/python tests/perf/stats.py
 	$(BIN)/python tests/perf/controls.py
 	$(BIN)/python tests/perf/certificates.py
+	$(BIN)/python tests/perf/store.py
 
 # writes 700 MB into a temporary folder
 perf-size: install-dev

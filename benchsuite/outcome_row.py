@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from benchsuite.errors import DataError
-from benchsuite.outcome import WORDS, contradiction
+from benchsuite.outcome import SCHEMA, WORDS, contradiction
+from benchsuite.runs.folder import migrate
 
 SCHEMA_ID = "urn:benchsuite:outcome:1"
+MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+"""By schema of a row: the row as the next schema has it. Rows are migrated one by one as they are read."""
 
 Scalar = str | int | float | bool | None
 Status = Literal["scored", "unparsed", "error"]
@@ -85,21 +88,26 @@ class OutcomeRow(BaseModel):
         return self
 
 
-def validate_row(row: object, file: str) -> dict[str, object]:
-    """The row, checked against schema 1. Raises DataError naming file, cell and field."""
+def validate_row(row: object, file: str) -> dict[str, Any]:
+    """The row, brought to this version's schema and checked.
+
+    Raises DataError naming file, cell and field; for a row of a newer schema it names both versions.
+    """
     if not isinstance(row, Mapping):
         raise DataError(file, None, None, "a row must be a JSON object")
-    cell = row.get("cell")
-    item = cell if isinstance(cell, str) else None
-    if row.get("schema") != 1:
-        raise DataError(file, item, "schema", f"{row.get('schema')!r}: this version reads schema 1")
+    checked = row if type(row) is dict else dict(row)
+    if checked.get("schema") != SCHEMA:
+        cell = checked.get("cell")
+        checked = migrate(checked, SCHEMA, MIGRATIONS, file, cell if isinstance(cell, str) else None)
     try:
-        OutcomeRow.model_validate(row)
+        OutcomeRow.model_validate(checked)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = ".".join(str(part) for part in first["loc"]) or None
+        cell = checked.get("cell")
+        item = cell if isinstance(cell, str) else None
         raise DataError(file, item, name, first["msg"].removeprefix("Value error, ")) from None
-    return dict(row)
+    return checked
 
 
 def json_schema() -> dict[str, Any]:

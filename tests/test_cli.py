@@ -1,12 +1,18 @@
 """The command line: subcommands by entry point, one-line errors, exit codes."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from benchsuite.cli import data_command, ls_command, main, schema_command
+from benchsuite.cli import main
+from benchsuite.commands.data import data_command
+from benchsuite.commands.ls import ls_command
+from benchsuite.commands.schema import schema_command
 from benchsuite.outcome import Outcome
 from benchsuite.outcome_row import json_schema
 from benchsuite.runs import RunStore
@@ -23,8 +29,10 @@ def installed(tmp_path, monkeypatch):
     meta.mkdir(parents=True)
     (meta / "METADATA").write_text("Metadata-Version: 2.1\nName: benchsuite-extra\nVersion: 1\n")
     (meta / "entry_points.txt").write_text(
-        "[benchsuite.commands]\nls = benchsuite.cli:ls_command\nschema = benchsuite.cli:schema_command\n"
-        "data = benchsuite.cli:data_command\nextra = bench_extra_command:run\nabsent = module_that_is_not_there:run\n"
+        "[benchsuite.commands]\nls = benchsuite.commands.ls:ls_command\n"
+        "schema = benchsuite.commands.schema:schema_command\ndata = benchsuite.commands.data:data_command\n"
+        "extra = bench_extra_command:run\nabsent = module_that_is_not_there:run\n"
+        "renamed = bench_extra_command:old_name\n"
     )
     (site / "bench_extra_command.py").write_text("def run(argv):\n    print('extra', argv)\n    return 7\n")
     monkeypatch.syspath_prepend(str(site))
@@ -54,6 +62,14 @@ def bench_dir(tmp_path):
     return folder
 
 
+@pytest.mark.parametrize("command", ["ls", "schema", "data"])
+def test_help_has_an_example(installed, command, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main([command, "--help"])
+    assert caught.value.code == 0
+    assert f"example:\n  benchsuite {command}" in capsys.readouterr().out
+
+
 def test_ls_prints_a_line_per_run(bench_dir, capsys):
     assert ls_command(["--bench-dir", str(bench_dir)]) == 0
     header, first, second, third = capsys.readouterr().out.splitlines()
@@ -66,6 +82,37 @@ def test_ls_prints_a_line_per_run(bench_dir, capsys):
     assert "run.json" in third
 
 
+def test_ls_for_scripts_and_of_one_name(bench_dir, capsys):
+    assert ls_command(["--bench-dir", str(bench_dir), "--json", "--name", "nightly"]) == 0
+    (run,) = json.loads(capsys.readouterr().out)
+    assert (run["number"], run["name"], run["cells"], run["planned"], run["exit"]) == (1, "nightly", 1, 2, 11)
+    assert run["path"] == str(bench_dir / "runs" / "0001_nogit_nightly")
+    assert ls_command(["--bench-dir", str(bench_dir), "--name", "absent"]) == 0
+    assert "named absent" in capsys.readouterr().out
+
+
+def test_ls_says_what_is_wrong_with_half_a_run(bench_dir, capsys):
+    (bench_dir / "runs" / "0001_nogit_nightly" / "outcomes.jsonl").unlink()
+    assert ls_command(["--bench-dir", str(bench_dir)]) == 0
+    line = capsys.readouterr().out.splitlines()[1]
+    assert line.split()[:2] == ["0001", "nightly"]
+    assert "half a run: 0 of the 1 rows that run.json counts" in line
+
+
+def test_ls_of_odd_names_stays_a_line_per_run(bench_dir, capsys):
+    odd = bench_dir / "runs" / os.fsdecode(b"0004_nogit_a\nb\xff \x1b[31m\xc3\xa9")
+    odd.mkdir()
+    facts = json.loads((bench_dir / "runs" / "0001_nogit_nightly" / "run.json").read_text())
+    (bench_dir / "runs" / "0001_nogit_nightly" / "run.json").write_text(json.dumps({**facts, "name": "a\n\x1b[31mé"}))
+    assert ls_command(["--bench-dir", str(bench_dir)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 5
+    assert lines[1].split()[1:3] == ["a", "?[31mé"]
+    assert lines[4].startswith("0004  unreadable: ")
+    assert ls_command(["--bench-dir", str(bench_dir), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[3]["path"] == str(odd)
+
+
 def test_ls_of_an_empty_and_of_an_absent_folder(installed, tmp_path, capsys):
     (tmp_path / "empty").mkdir()
     assert main(["ls", "--bench-dir", str(tmp_path / "empty")]) == 0
@@ -75,6 +122,8 @@ def test_ls_of_an_empty_and_of_an_absent_folder(installed, tmp_path, capsys):
     assert error.startswith("benchsuite: ")
     assert error.count("\n") == 1
     assert "absent" in error
+    assert main(["ls", "--bench-dir", str(tmp_path / "two\nlines")]) == 4
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_schema_is_what_the_library_publishes(installed, capsys):
@@ -117,15 +166,28 @@ def test_data_check_of_nothing_is_one_line(installed, tmp_path, capsys):
     )
 
 
+def test_a_reader_that_has_had_enough_is_no_traceback(tmp_path):
+    """As in ``benchsuite schema | head -1``; the pipe is closed before anything is written."""
+    code = "import sys; sys.stdin.readline(); from benchsuite.cli import main; sys.exit(main(['schema']))"
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, text=True, cwd=Path(__file__).parents[1]) as process:
+        process.stdout.close()
+        process.stdin.write("go\n")
+        process.stdin.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 141
+
+
 def test_a_third_party_command_is_found_and_its_exit_code_kept(installed, capsys):
     assert main(["extra", "--flag", "x"]) == 7
     assert capsys.readouterr().out == "extra ['--flag', 'x']\n"
 
 
-def test_a_command_that_cannot_be_imported_is_one_line(installed, capsys):
-    assert main(["absent"]) == 4
+@pytest.mark.parametrize("name", ["absent", "renamed"])
+def test_a_command_that_cannot_be_imported_is_one_line(installed, name, capsys):
+    assert main([name]) == 4
     error = capsys.readouterr().err
-    assert error.startswith("benchsuite: command 'absent'")
+    assert error.startswith(f"benchsuite: command {name!r}")
     assert error.count("\n") == 1
 
 

@@ -8,11 +8,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from benchsuite.errors import BenchError, ConfigError, DataError
 from benchsuite.files import AppendFile
 from benchsuite.outcome import Outcome, row_json
+from benchsuite.outcome_row import MIGRATIONS as ROW_MIGRATIONS
 from benchsuite.runs import RunStore, find_run, git_commit, list_runs, load_run, plan_digest
+from benchsuite.runs.folder import MIGRATIONS, migrate, read_info
+from benchsuite.runs.rows import count_statuses
 
 ROOT = Path(__file__).parents[1]
 PLAN = {"cases/memlens/test_delivery.py::test_delivery": ["memlens:a", "memlens:b", "memlens:c"]}
@@ -53,6 +58,7 @@ def test_a_run_from_opening_to_finish(tmp_path):
         info = json.loads((store.path / "run.json").read_text())
         assert info["argv"] == ["pytest", "cases"]
         assert info["plan"] == PLAN
+        assert info["schema"] == 1
         assert info["finished"] is None
         assert info["exit"] is None
         assert store.append(row("memlens:b"))
@@ -298,3 +304,160 @@ def test_a_run_is_found_by_number_newest_name_and_path(tmp_path):
         find_run(here, "4")
     with pytest.raises(ConfigError, match="no such folder"):
         find_run(tmp_path / "nowhere", "1")
+
+
+def finished(folder, name="", rows=(), exit_code=0):
+    with RunStore.open(folder, name, PLAN, INFO) as store:
+        for each in rows or [row("memlens:a"), row("memlens:b"), row("memlens:c")]:
+            store.append(each)
+        store.finish(exit_code)
+    return store.path
+
+
+def rewrite_info(path, **changes):
+    info = {**json.loads((path / "run.json").read_text()), **changes}
+    (path / "run.json").write_text(json.dumps(info))
+
+
+def to_schema_1(old):
+    """What a step from a schema 0 would be: it called the word a verdict."""
+    return {**{key: value for key, value in old.items() if key != "verdict"}, "word": old["verdict"]}
+
+
+def schema_0(cell):
+    old = row(cell)
+    old["verdict"] = old.pop("word")
+    return row_json({**old, "schema": 0})
+
+
+def test_rows_of_an_older_schema_are_migrated_one_by_one(tmp_path, monkeypatch):
+    path = finished(tmp_path)
+    file = path / "outcomes.jsonl"
+    kept = file.read_text().splitlines()
+    file.write_text("\n".join([schema_0("memlens:a"), *kept[1:]]) + "\n")
+    with pytest.raises(DataError, match=r"outcomes\.jsonl:1: item memlens:a: schema: 0: this version reads schema 1"):
+        load_run(path)
+    monkeypatch.setitem(ROW_MIGRATIONS, 0, to_schema_1)
+    assert load_run(path).rows["memlens:a"] == {**row("memlens:a")}
+    file.write_text("\n".join([schema_0("memlens:a").replace("verdict", "vredict"), *kept[1:]]) + "\n")
+    with pytest.raises(DataError, match=r"item memlens:a: written in schema 0, cannot be brought to 1: KeyError"):
+        load_run(path)
+
+
+def test_a_run_that_an_older_version_began_is_continued_in_the_new_schema(tmp_path, monkeypatch):
+    monkeypatch.setitem(ROW_MIGRATIONS, 0, to_schema_1)
+    with RunStore.open(tmp_path, "", PLAN, INFO) as store:
+        store.append(row("memlens:b"))
+    with (store.path / "outcomes.jsonl").open("a") as file:
+        file.write(schema_0("memlens:a") + "\n")
+    assert list_runs(tmp_path)[0].cells == 2
+    with RunStore.open(tmp_path, "", PLAN, INFO) as again:
+        assert again.continued
+        assert again.cells == {"memlens:a": "scored", "memlens:b": "scored"}
+        again.append(failed("memlens:c"))
+        again.append(row("memlens:c"))
+        assert again.rows()["memlens:a"] == row("memlens:a")
+        again.finish(0)
+    assert {json.loads(line)["schema"] for line in lines(again)} == {1}
+
+
+def test_a_row_of_a_newer_schema_is_refused_with_both_versions_and_what_to_do(tmp_path):
+    path = finished(tmp_path)
+    file = path / "outcomes.jsonl"
+    file.write_text(file.read_text().replace('"schema": 1, "cell": "memlens:b"', '"schema": 2, "cell": "memlens:b"'))
+    with pytest.raises(DataError) as caught:
+        load_run(path)
+    assert str(caught.value) == (
+        f"{file}:2: item memlens:b: schema: 2: a newer benchsuite wrote this, "
+        "and this one reads up to 1: install the newer one"
+    )
+
+
+def test_a_chain_goes_step_by_step_and_stops_where_a_step_is_missing():
+    steps = {0: lambda old: {**old, "a": 1}, 1: lambda old: {**old, "b": old["a"] + 1}, 3: lambda old: old}
+    given = {"schema": 0}
+    assert migrate(given, 2, steps, "f") == {"schema": 2, "a": 1, "b": 2}
+    assert given == {"schema": 0}
+    with pytest.raises(DataError, match="schema: 0: this version reads schema 4"):
+        migrate(given, 4, steps, "f")
+    for odd in (None, "1", True, 1.0, -1, [1]):
+        with pytest.raises(DataError, match="schema"):
+            migrate({"schema": odd}, 2, {}, "f")
+
+
+def test_run_json_has_a_schema_of_its_own(tmp_path, monkeypatch):
+    path = finished(tmp_path)
+    facts = json.loads((path / "run.json").read_text())
+    del facts["schema"]
+    (path / "run.json").write_text(json.dumps(facts))
+    assert read_info(path)["schema"] == 1, "the first ones had none"
+    rewrite_info(path, schema=0)
+    monkeypatch.setitem(MIGRATIONS, 0, lambda info: {**info, "name": "migrated"})
+    assert read_info(path)["name"] == "migrated"
+    rewrite_info(path, schema=2)
+    with pytest.raises(
+        DataError, match=r"run\.json: schema: 2: a newer benchsuite wrote this, and this one reads up to 1"
+    ):
+        load_run(path)
+    assert "schema: 2" in list_runs(tmp_path)[0].problem
+
+
+def test_half_a_run_is_refused_and_listed(tmp_path):
+    path = finished(tmp_path)
+    file = path / "outcomes.jsonl"
+    whole = file.read_text()
+    file.write_text(whole[:-40])
+    with pytest.raises(DataError, match=r"outcomes\.jsonl: half a run: 2 of the 3 rows that run\.json counts"):
+        load_run(path)
+    assert "half a run: 2 of the 3" in list_runs(tmp_path)[0].problem
+    file.unlink()
+    with pytest.raises(DataError, match="half a run: 0 of the 3"):
+        load_run(path)
+    assert "half a run: 0 of the 3" in list_runs(tmp_path)[0].problem
+    file.write_text(whole)
+    assert list_runs(tmp_path)[0].problem == ""
+    (path / "run.json").write_text('{"plan": {}}')
+    assert "run.json has no 'name'" in list_runs(tmp_path)[0].problem
+    with pytest.raises(ConfigError, match="no run 'run'"):
+        find_run(tmp_path, "run")
+
+
+def test_counting_an_unfinished_run_agrees_with_loading_it(tmp_path):
+    odd = 'memlens:"quoted\\", "status": "error", é'
+    with RunStore.open(tmp_path, "", PLAN, INFO) as store:
+        for each in (
+            row("memlens:a", answer='", "status": "error", "'),
+            failed("memlens:b"),
+            row("memlens:b"),
+            failed("memlens:c"),
+            row(odd, labels=["status", '"status": "error"']),
+            row(odd),
+            row("memlens:d", None, status="unparsed", word="unparsed"),
+        ):
+            store.append(each)
+    file = store.path / "outcomes.jsonl"
+    spaced = json.dumps(failed("memlens:e"), indent=None, separators=(",", ":"))
+    with file.open("a") as stream:
+        stream.write(spaced + "\n")
+    loaded = [each["status"] for each in load_run(store.path).rows.values()]
+    assert count_statuses(file) == {status: loaded.count(status) for status in set(loaded)}
+    assert (list_runs(tmp_path)[0].cells, list_runs(tmp_path)[0].errors) == (6, 2)
+    with file.open("a") as stream:
+        stream.write('{"schema": 1, "cell"\n')
+    assert "outcomes.jsonl:9: not JSON" in list_runs(tmp_path)[0].problem
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    text=st.text(max_size=30),
+    number=st.integers() | st.none(),
+    score=st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**30), 10**30),
+)
+def test_rows_are_loaded_as_they_were_written(tmp_path_factory, text, number, score):
+    folder = tmp_path_factory.mktemp("run")
+    given = row("memlens:a", score, answer=text, items=[text], usage_prompt=number, run={"worker": text, "t": score})
+    with RunStore.open(folder, "", {"e": ["memlens:a"]}, INFO) as store:
+        store.append(given)
+    loaded = load_run(store.path).rows["memlens:a"]
+    assert loaded == given
+    assert [type(value) for value in loaded.values()] == [type(value) for value in given.values()]

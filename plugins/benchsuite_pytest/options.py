@@ -57,10 +57,29 @@ _OPTIONS: Mapping[str, tuple[str, bool, str]] = {
         "folder with the tokenizer.json that tables count text with (default: all-MiniLM-L6-v2's)",
     ),
     "save": ("NAME", False, "name of the run's folder"),
+    "compare": (
+        "RUN",
+        True,
+        "baseline: a run by number, name (the newest finished one) or path, or last-green, the newest run saved under "
+        "the same name that ended with 0; repeat for several",
+    ),
+    "compare-fail": (
+        "GATE",
+        True,
+        "fail (exit 10) on a paired, significant loss: SUITE.METRIC[SLICE]:LIMIT@CONDITIONS, e.g. "
+        "'memlens.accuracy:-3pp@p<0.05,confirm'; repeat for several",
+    ),
+    "compare-across": (
+        "KIND",
+        True,
+        "a difference to compare across all the same: corpus, protocol, renderer, judge, judge prompt, scorer, metric",
+    ),
+    "prices": ("FILE", False, "TOML file with prices per million tokens by model, for --bench-dry-run"),
     "dir": ("DIR", False, "where caches and runs are kept (default: .bench in the root directory)"),
 }
 _FLAGS: Mapping[str, str] = {
     "strict": "a wrong or unparsed answer fails its test case",
+    "dry-run": "retrieve and render every planned cell, send nothing, and say what the run would ask and cost",
     "replay": "answer from the cache alone: a miss is an error and nothing is sent",
 }
 _CHOICES = {"cache": ("on", "off", "readonly", "refresh"), "scoring": SCORING_MODES}
@@ -107,6 +126,11 @@ class Settings:
     protocol: Path | None
     tokenizer: Path | None
     save: str
+    compare: tuple[str, ...]
+    compare_fail: tuple[str, ...]
+    across: tuple[str, ...]
+    prices: Path | None
+    dry_run: bool
     strict: bool
     folder: Path
     root: Path
@@ -135,7 +159,7 @@ def read_settings(config: pytest.Config) -> Settings:
         return [pair for text in value(name) if (pair := checked(_pair, text, name, form)) is not None]
 
     root, here = config.rootpath, config.invocation_params.dir
-    protocol, tokenizer = value("protocol"), value("tokenizer")
+    protocol, tokenizer, prices = value("protocol"), value("tokenizer"), value("prices")
     models = [name for text in value("model") for name in text.split(",") if name]
     return Settings(
         models=tuple(models) or ("embedded",),
@@ -156,6 +180,11 @@ def read_settings(config: pytest.Config) -> Settings:
         protocol=here / protocol if protocol else None,
         tokenizer=here / tokenizer if tokenizer else None,
         save=checked(check_name, value("save")) or "",
+        compare=tuple(value("compare")),
+        compare_fail=tuple(value("compare-fail")),
+        across=tuple(value("compare-across")),
+        prices=here / prices if prices else None,
+        dry_run=bool(value("dry-run")),
         strict=bool(value("strict")),
         folder=(root / value("dir")) if value("dir") else root / ".bench",
         root=root,

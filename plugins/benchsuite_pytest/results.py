@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from benchsuite.errors import BenchError
 from benchsuite_pytest.collect import REFUSED
+from benchsuite_pytest.gate import EXIT_GATE, Gatekeeper, Verdict
 from benchsuite_pytest.session import EXIT_INCOMPLETE, BenchSession
 from benchsuite_pytest.tables import Reported
 from benchsuite_pytest.terminal import DIRECT_ROW, ROW, WORD, status, write_causes, write_missing
@@ -21,6 +24,7 @@ class Results:
         self._reported = Reported()
         self._problems: list[str] = []
         self._causes: Counter[str] = Counter()
+        self._gate_lines: Sequence[str] = ()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -47,11 +51,23 @@ class Results:
             self._causes = Counter(str(row["error.message"]) for row in rows if row["status"] == "error")
             self._reported = bench.report(rows)
             self._problems += self._reported.problems
+            if bench.gatekeeper is not None and not _cut_short(session):
+                self._judge(bench, bench.gatekeeper, rows)
             try:
                 session.config.hook.pytest_bench_finish(config=session.config, outcomes=rows, run=bench.store.path)
             except Exception as error:  # the tables and the run are whole: show them, and say what failed
                 self._problems.append(f"pytest_bench_finish: {type(error).__name__}: {error}")
                 session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+
+    def _judge(self, bench: BenchSession, gatekeeper: Gatekeeper, rows: list[dict[str, Any]]) -> None:
+        """A gate that cannot be judged for a fault of its baseline fails, like one that is not met."""
+        assert bench.store is not None
+        try:
+            verdict = gatekeeper.judge(bench.store, rows, bench.prepared.planner, bench.ask_again)
+        except BenchError as error:
+            verdict = Verdict([str(error)], failed=True)
+        self._gate_lines = verdict.lines
+        bench.gate_failed = verdict.failed
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         bench = self._session
@@ -64,6 +80,8 @@ class Results:
             terminalreporter.write_line(as_text(table))
         if self._reported.figures:
             terminalreporter.write_line(f"figures, in {bench.run_path}/tables: {', '.join(self._reported.figures)}")
+        for line in self._gate_lines:
+            terminalreporter.write_line(line, red=bench.gate_failed)
         for problem in self._problems:
             terminalreporter.write_line(f"benchsuite: {problem}", yellow=True)
         words = ", ".join(f"{count} {word}" for word, count in sorted(bench.pace.words.items()) if count)
@@ -75,7 +93,7 @@ class Results:
 
 
 class ExitStatus:
-    """Registered so as to speak last: pytest's 1 to 5 stand, then 11 for cells that were not run.
+    """Registered so as to speak last: pytest's 1 to 5 stand, then 11 for cells that were not run, then 10 for a gate.
 
     A declaration that was refused is a usage error: 4, also where pytest calls it a failed collection.
     """
@@ -96,6 +114,8 @@ class ExitStatus:
             session.exitstatus = pytest.ExitCode.OK  # an empty shard is no fault
         if session.exitstatus == pytest.ExitCode.OK and bench.missing:
             session.exitstatus = EXIT_INCOMPLETE
+        if session.exitstatus == pytest.ExitCode.OK and bench.gate_failed:
+            session.exitstatus = EXIT_GATE
         bench.finish(int(session.exitstatus), interrupted=_cut_short(session))
 
 

@@ -33,10 +33,11 @@ from benchsuite_pytest.cells import Experiment
 from benchsuite_pytest.core_share import SharedCore
 from benchsuite_pytest.ending import end_with_controller, exit_on_sigterm
 from benchsuite_pytest.engine import Engine
+from benchsuite_pytest.gate import Gatekeeper
 from benchsuite_pytest.lane import BenchLane, Place
 from benchsuite_pytest.options import Settings
 from benchsuite_pytest.planned import ITEM_CELL, ITEMS_FILE, RUN_FILE, Planned, shards
-from benchsuite_pytest.preflight import Prepared, prepare, prepare_controller
+from benchsuite_pytest.preflight import PreflightError, Prepared, prepare, prepare_controller
 from benchsuite_pytest.tables import Reported, make_tables
 from benchsuite_pytest.terminal import Pace, Progress
 
@@ -69,6 +70,8 @@ class BenchSession:
         self._prepared: Prepared | None = None
         self._engine: Engine | None = None
         self._core: SharedCore | None = None
+        self.gatekeeper: Gatekeeper | None = None
+        self.gate_failed = False
         self._restore_sigterm: Callable[[], None] = lambda: None
         self._watched = False
 
@@ -101,7 +104,9 @@ class BenchSession:
         """Find out now, in the controller, what cannot work. Raises PreflightError."""
         if self.is_worker:
             return
-        _ = self.prepared
+        self.gatekeeper, problems = Gatekeeper.of(self.settings, self.prepared.planner)
+        if problems:
+            raise PreflightError(problems)
         if self.is_bench_project and self.config.getoption("dist", "no") == "each":
             raise ConfigError("--dist each would answer every cell once per worker; use --dist load")
 
@@ -237,13 +242,31 @@ class BenchSession:
                 client = BrokerClient(Path(self.workerinput["bench_broker"]))
                 return BenchLane(self.prepared, place, client, client)
 
-            width = self.settings.concurrency + 4  # a few episodes get ready while all slots are taken
             if self.workerinput is None:
                 self._core = SharedCore()
-            self._engine = Engine(make_lane, cells, width, self._core)
+            self._engine = Engine(make_lane, cells, self._width, self._core)
             if self._core is not None:
                 self._core.join()
         return self._engine
+
+    @property
+    def _width(self) -> int:
+        return self.settings.concurrency + 4  # a few episodes get ready while all slots are taken
+
+    def ask_again(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
+        """The rows of cells that nobody planned, asked by the controller when all else is done; they are stored."""
+        assert self.store is not None
+        broker, place = self.start_broker(), Place("again", self.store.path)
+        engine = Engine(lambda: BenchLane(self.prepared, place, broker.slots, broker), cells, self._width)
+        rows = []
+        try:
+            for cell in cells:
+                row = self._scored(cell, engine.get(cell)).to_row()
+                self.store.append(row)
+                rows.append(row)
+        finally:
+            engine.close()
+        return rows
 
     def _place(self) -> Place:
         if self.workerinput is None:
@@ -271,7 +294,9 @@ class BenchSession:
 
     def outcome(self, session: pytest.Session, cell: Cell) -> Outcome:
         """Wait for a cell's outcome and let third parties score it."""
-        outcome = self.engine(session).get(cell)
+        return self._scored(cell, self.engine(session).get(cell))
+
+    def _scored(self, cell: Cell, outcome: Outcome) -> Outcome:
         if outcome.answered and outcome.answer is not None:
             score: Score | None = self.config.hook.pytest_bench_score_cell(cell=cell, answer=outcome.answer)
             if score is not None:

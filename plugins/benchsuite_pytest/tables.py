@@ -10,7 +10,7 @@ from benchsuite.errors import BenchError
 from benchsuite.files import write_atomic
 from benchsuite.registry import Registry
 from benchsuite.runs import RunStore
-from benchsuite_pytest.costs import sum_costs
+from benchsuite.runs.costs import sum_costs
 from benchsuite_pytest.preflight import Prepared
 
 if TYPE_CHECKING:

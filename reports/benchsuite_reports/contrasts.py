@@ -70,7 +70,7 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
     )
 
 
-TABLE = TableSpec(ID, build)
+TABLE = TableSpec(ID, build, empty="the experiments of the run declare no contrast")
 
 
 @dataclass(frozen=True, slots=True)

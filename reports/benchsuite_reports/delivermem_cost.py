@@ -98,7 +98,7 @@ def draw(rows: Sequence[Row], facts: RunFacts, run: Path, contents: Contents) ->
     return Chart(ID, TITLE, tuple(strips), (CAPTION, *captions, facts_caption(about)), about, corpus.bundled)
 
 
-FIGURE = FigureSpec(ID, draw)
+FIGURE = FigureSpec(ID, draw, conditions=FIXED)
 
 
 def _conditions(rows: Sequence[Row]) -> tuple[Condition, ...]:

@@ -96,7 +96,7 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
     )
 
 
-TABLE = TableSpec(ID, build, needs_tokens=True)
+TABLE = TableSpec(ID, build, needs_tokens=True, conditions=tuple(SHOWN))
 
 
 def _block(by_length: Mapping[str, Group], lengths: Sequence[str], facts: RunFacts) -> Block:

@@ -176,7 +176,7 @@ def draw(rows: Sequence[Row], facts: RunFacts, run: Path, contents: Contents) ->
     )
 
 
-FIGURE = FigureSpec(ID, draw)
+FIGURE = FigureSpec(ID, draw, conditions=CONDITIONS)
 
 
 def _choose(group: Group, run: Path) -> tuple[str, str, dict[str, Call]]:

@@ -116,4 +116,4 @@ EFFECTS = EffectTable(
     ),
     extra=_grid,
 )
-TABLE = TableSpec(ID, EFFECTS.build)
+TABLE = TableSpec(ID, EFFECTS.build, conditions=EFFECTS.conditions)

@@ -13,6 +13,8 @@ from benchsuite_reports.table import Block, Number, Row, RunFacts, Table, TableS
 
 ID = "delivermem_k"
 TITLE = "DeliverMem E.5: delivery budget"
+BUDGETS = tuple(replace(DELIVERMEM, k=k) for k in (3, 5, K, 20))
+"""The deployed configuration at the usual K; any two, these or others, make a sweep."""
 COLUMNS = ("Budget", "n", "accuracy", "items delivered (median)", "questions with fewer than K")
 
 
@@ -38,7 +40,7 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
     ).build(rows, facts)
 
 
-TABLE = TableSpec(ID, build)
+TABLE = TableSpec(ID, build, conditions=BUDGETS)
 
 
 def _lines(sweep: Sequence[Condition]) -> tuple[Line, ...]:

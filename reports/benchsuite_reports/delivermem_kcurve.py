@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from benchsuite_reports.arms import DELIVERMEM, K, group_facts, group_rows, lengths_of, pair, table_facts
 from benchsuite_reports.bases import base_of
+from benchsuite_reports.delivermem_k import BUDGETS
 from benchsuite_reports.figure import (
     ACCURACY_NOTE,
     Chart,
@@ -75,4 +76,4 @@ def draw(rows: Sequence[Row], facts: RunFacts, run: Path, contents: Contents) ->
     return Chart(ID, TITLE, (strip,), (CAPTION, base, *captions, facts_caption(about)), about, corpus.bundled)
 
 
-FIGURE = FigureSpec(ID, draw)
+FIGURE = FigureSpec(ID, draw, conditions=BUDGETS)

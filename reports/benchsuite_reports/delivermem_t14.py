@@ -47,4 +47,5 @@ TABLE = TableSpec(
             "update; gold: number of gold messages; pooled: all answerable questions, those of Table 1.",
         ),
     ).build,
+    conditions=(ORACLE, WITHHELD, TEXT, TEXT_WITHHELD),
 )

@@ -51,4 +51,4 @@ EFFECTS = EffectTable(
     columns=COLUMNS,
     cells=_cells,
 )
-TABLE = TableSpec(ID, EFFECTS.build)
+TABLE = TableSpec(ID, EFFECTS.build, conditions=EFFECTS.conditions)

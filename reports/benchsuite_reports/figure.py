@@ -18,7 +18,7 @@ from benchsuite.errors import BenchError, ConfigError
 from benchsuite.files import write_atomic
 from benchsuite.stats.bootstrap import bootstrap
 from benchsuite.stats.intervals import Interval, wilson
-from benchsuite_reports.arms import Facts, Group, Paired
+from benchsuite_reports.arms import Condition, Facts, Group, Paired
 from benchsuite_reports.table import PIPELINE_CHECK, Row, RunFacts
 
 if TYPE_CHECKING:
@@ -68,11 +68,14 @@ class FigureSpec:
     """How a module offers its figure: a module-level ``FIGURE`` of this type is found by itself.
 
     ``draw`` is a function of outcome rows and of what their run stored. It returns None when none of the rows belong
-    to it and raises BenchError rather than mix what must not be mixed.
+    to it and raises BenchError rather than mix what must not be mixed. ``conditions`` are the arms that it shows, all
+    of them; ``empty`` says why it may have no row though each of them was run.
     """
 
     id: str
     draw: Callable[[Sequence[Row], RunFacts, Path, Contents], Figure | None]
+    conditions: tuple[Condition, ...] = ()
+    empty: str = "no question has an answer in two of its arms"
 
 
 class MissingMatplotlibError(ConfigError):

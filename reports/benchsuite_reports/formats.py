@@ -9,6 +9,7 @@ import json
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from benchsuite_reports.table import Block, Table
 
@@ -118,31 +119,32 @@ def as_json(table: Table) -> str:
 def as_latex(table: Table) -> str:
     """A ``table`` environment for booktabs; facts and notes stand below the rules.
 
-    Neighbouring blocks of the same columns share a tabular.
+    Neighbouring blocks of the same columns share a tabular. What a page cannot hold goes on in further environments
+    of the same number. Type and columns are set so that a line of text of 345 points holds the widest row.
     """
-    lines = [
-        r"\begin{table}[t]",
-        r"\centering",
-        rf"\caption{{{_tex(table.heading)}}}",
-        rf"\label{{tab:{table.id}}}",
-    ]
-    for columns, blocks in itertools.groupby(table.blocks, lambda block: _columns(table, block)):
-        stretch = list(blocks)
-        kinds = _tex_columns([columns, *(row for block in stretch for row in block.rows)])
-        lines += [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", _tex_row(columns)]
-        for block in stretch:
-            lines += [r"\midrule", rf"\multicolumn{{{len(columns)}}}{{l}}{{{_tex(block.heading)}}} \\"]
-            lines += [_tex_row(row) for row in block.rows]
-        lines += [r"\bottomrule", r"\end{tabular}", "", r"\par\smallskip"]
-    lines.append(r"\begin{minipage}{\linewidth}\footnotesize")
-    lines += [rf"{_tex(label)}: {_tex(text)}.\par" for label, text in table.facts]
-    for block in table.blocks:
-        lines.append(rf"\textit{{{_tex(block.heading)}}}\par")
-        lines += [rf"{_tex(label)}: {_tex(text)}.\par" for label, text in _block_facts(block)]
-        lines += [rf"{_tex(note)}\par" for note in block.notes]
-    lines += [rf"{_tex(note)}\par" for note in table.notes]
-    lines += [r"\end{minipage}", r"\end{table}"]
-    return "\n".join(lines) + "\n"
+    pieces = [*_tex_tabulars(table), *((lines, [line]) for lines, line in _tex_notes(table))]
+    floats: list[list[str]] = [[]]
+    room = PAGE
+    for lines, piece in pieces:
+        if floats[-1] and lines > room:
+            floats.append([])
+            room = PAGE
+        room -= lines
+        floats[-1] += piece
+    made = []
+    for number, body in enumerate(floats):
+        again = r"\addtocounter{table}{-1}" if number else ""
+        more = " (continued)" if number else ""
+        label = [] if number else [rf"\label{{tab:{table.id}}}"]
+        made += [r"\begin{table}[tp]", r"\centering", rf"{again}\caption{{{_tex(table.heading)}{more}}}", *label]
+        made += [*body, r"\end{table}"]
+    return "\n".join(made) + "\n"
+
+
+def as_latex_document(table: Table) -> str:
+    """The same as a whole document."""
+    head = [r"\documentclass{article}", r"\usepackage{booktabs}", r"\begin{document}"]
+    return "\n".join([*head, as_latex(table) + r"\end{document}"]) + "\n"
 
 
 FORMATS: Mapping[str, Callable[[Table], str]] = {
@@ -208,6 +210,113 @@ def _md_row(cells: Sequence[str], raw: bool = False) -> str:
     return f"| {' | '.join(cells if raw else map(_md, cells))} |"
 
 
+PAGE = 46
+"""Lines of a table environment in LaTeX."""
+_LINE = 105
+"""Characters of a line of notes there."""
+_LINE_WIDTH = 345.0
+_SIZES = (("normalsize", 5.2, 6.0), ("small", 4.7, 4.0), ("footnotesize", 4.3, 3.0), ("scriptsize", 4.0, 2.5))
+_SMALLEST = ("tiny", 3.3, 2.0)
+"""Sizes of type, with the points of a character and those between a column's text and its edge."""
+_NARROWEST = 16
+"""Characters that a column of words may be narrowed to."""
+
+
+def _tex_tabulars(table: Table) -> Iterator[tuple[int, list[str]]]:
+    """The tabulars, each with the lines that it takes."""
+    for columns, blocks in itertools.groupby(table.blocks, lambda block: _columns(table, block)):
+        stretch = list(blocks)
+        layout = _tex_layout([columns, *(row for block in stretch for row in block.rows)])
+        begin = [layout.size, rf"\begin{{tabular}}{{{layout.kinds}}}", r"\toprule", _tex_row(columns)]
+        end = [r"\bottomrule", r"\end{tabular}\par}\smallskip"]
+        body: list[str] = []
+        lines = 3
+        for block in stretch:
+            heading = [r"\midrule", rf"\multicolumn{{{len(columns)}}}{{l}}{{{_tex_fitted(block.heading)}}} \\"]
+            for place, row in enumerate(block.rows):
+                taken = layout.lines(row) + (0 if place else 1)
+                if body and lines + taken > PAGE - 4:
+                    yield lines, [*begin, *body, *end]
+                    body, lines, heading = ([] if place == 0 else [r"\midrule"]), 3, heading if place == 0 else []
+                body += [*(heading if place == 0 else []), _tex_row(row)]
+                lines += taken
+            if not block.rows:
+                body += heading
+        yield lines, [*begin, *body, *end]
+
+
+def _tex_fitted(heading: str) -> str:
+    """A heading over all columns, as a paragraph where it is too long for one line."""
+    text = _tex(heading)
+    return text if len(heading) <= 2 * LONG else rf"\parbox[t]{{\linewidth}}{{{text}}}"
+
+
+def _tex_notes(table: Table) -> Iterator[tuple[int, str]]:
+    """Facts and notes, each a paragraph with the lines that it takes."""
+
+    def paragraph(text: str) -> tuple[int, str]:
+        return 1 + len(text) // _LINE, rf"\parbox{{\linewidth}}{{\footnotesize {text}}}\par"
+
+    for label, text in table.facts:
+        yield paragraph(f"{_tex(label)}: {_tex(text)}.")
+    for block in table.blocks:
+        facts = list(_block_facts(block))
+        if facts or block.notes:
+            yield paragraph(rf"\textit{{{_tex(block.heading)}}}")
+        for label, text in facts:
+            yield paragraph(f"{_tex(label)}: {_tex(text)}.")
+        for note in block.notes:
+            yield paragraph(_tex(note))
+    for note in table.notes:
+        yield paragraph(_tex(note))
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """``size`` opens the group of a tabular, ``kinds`` are its columns; ``widths`` are the characters that a line of
+    each column holds, 0 for one that is never broken."""
+
+    size: str
+    kinds: str
+    widths: tuple[int, ...]
+
+    def lines(self, row: Sequence[str]) -> int:
+        return max(1, *(-(-len(text) // width) for text, width in zip(row, self.widths, strict=True) if width), 1)
+
+
+def _tex_layout(rows: Sequence[Sequence[str]]) -> _Layout:
+    """Labels left, numbers right, in the largest type that fits; columns of words are paragraphs where they must be."""
+    columns = range(len(rows[0]))
+    longest = [max(len(row[i]) for row in rows) for i in columns]
+    words = [i for i in columns if longest[i] > _NARROWEST and any(" " in row[i].strip() for row in rows)]
+    least = {i: max(_NARROWEST, max(len(word) for row in rows for word in row[i].split() or [""])) for i in words}
+    for size in (*_SIZES, _SMALLEST):
+        _, point, edge = size
+        room = (_LINE_WIDTH - 2 * edge * len(longest)) / point - sum(longest[i] for i in columns if i not in words)
+        if sum(longest[i] for i in words) <= room:
+            shares = {}
+            break
+        if words and sum(min(least[i], longest[i]) for i in words) <= room:
+            shares = _shares({i: longest[i] for i in words}, least, room)
+            break
+    else:
+        shares = {i: min(least[i], longest[i]) for i in words}
+    kinds = "".join(
+        rf"p{{{shares[i] * point / _LINE_WIDTH:.3f}\linewidth}}" if i in shares else "r" if i else "l" for i in columns
+    )
+    opened = "{" if size == _SIZES[0] else rf"{{\{size[0]}\setlength{{\tabcolsep}}{{{edge:g}pt}}"
+    return _Layout(opened, kinds, tuple(shares.get(i, 0) for i in columns))
+
+
+def _shares(longest: Mapping[int, int], least: Mapping[int, int], room: float) -> dict[int, int]:
+    """Characters for each column of words: the widest give way until a line fits."""
+    shares = dict(longest)
+    while sum(shares.values()) > room:
+        wide = max((i for i in shares if shares[i] > min(least[i], longest[i])), key=lambda i: shares[i])
+        shares[wide] -= 1
+    return shares
+
+
 _TEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -225,22 +334,33 @@ _TEX = {
 }
 
 
+_TEX_SIGNS = {
+    **{"–": "--", "—": "---", "‘": "`", "’": "'", "“": "``", "”": "''", "…": r"\ldots{}", "\xa0": "~"},
+    **{"×": r"$\times$", "−": "$-$", "→": r"$\rightarrow$", "Δ": r"$\Delta$", "±": r"$\pm$", "µ": r"$\mu$"},
+}
+_LATIN = "\u017f"
+
+
 def _tex(text: str) -> str:
-    escaped = "".join(_TEX.get(char, char) for char in text)
+    """Escaped; a character that no engine is sure to have stands as its code point."""
+    escaped = "".join(_tex_sign(char) for char in text)
     return re.sub(r"\bDelta\\_(\w)\b", r"$\\Delta_{\1}$", escaped)
 
 
+def _tex_sign(char: str) -> str:
+    if " " <= char <= "~":
+        return _TEX.get(char, char)
+    if char in _TEX_SIGNS:
+        return _TEX_SIGNS[char]
+    if char.isspace():
+        return " "
+    return char if char.isalpha() and char <= _LATIN else f"[U+{ord(char):04X}]"
+
+
 def _tex_row(cells: Sequence[str]) -> str:
-    return " & ".join(_tex_number(_tex(cell)) for cell in cells) + r" \\"
-
-
-def _tex_columns(rows: Sequence[Sequence[str]]) -> str:
-    """Labels left, numbers right, and columns of sentences as paragraphs that share the width."""
-    longest = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    share = 0.7 / max(1, sum(width > LONG for width in longest))
-    return "".join(
-        rf"p{{{share:.2f}\linewidth}}" if width > LONG else "r" if i else "l" for i, width in enumerate(longest)
-    )
+    row = " & ".join(_tex_number(_tex(cell)) for cell in cells)
+    guard = "{}" if row.startswith(("[", "*")) else ""  # else an option of the line above
+    return rf"{guard}{row} \\"
 
 
 def _tex_number(cell: str) -> str:

@@ -176,7 +176,7 @@ def load_question(bench_dir: Path, run: Run, rows: Sequence[Row], against: int =
     contents = Contents(caches)
     try:
         facts = RunFacts.from_info(run.info)
-        arms = tuple(_arm(row, calls.get(str(row["cell"]), {}), contents, facts) for row in rows)
+        arms = tuple(show_arm(row, calls.get(str(row["cell"]), {}), contents, facts) for row in rows)
         _require_contents(run, arms, bench_dir / "cache")
         first = rows[0]
         question, problem = contents.question(first)
@@ -235,7 +235,8 @@ def _require_contents(run: Run, arms: Sequence[ShownArm], cache: Path) -> None:
         )
 
 
-def _arm(row: Row, calls: Mapping[str, Call], contents: Contents, facts: RunFacts) -> ShownArm:
+def show_arm(row: Row, calls: Mapping[str, Call], contents: Contents, facts: RunFacts) -> ShownArm:
+    """A cell as its page shows it; ``calls`` are the records of its calls by request key."""
     keys: Any = row["requests"]
     problem = f"{row['error.kind']} error: {row['error.message']}" if row["status"] == "error" else ""
     lost = [key for key in keys if key not in calls]

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import base64
 import difflib
-import html
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from itertools import count
 from typing import TYPE_CHECKING
 
-from benchsuite.outcome import clean_text
 from benchsuite_reports.shown import (
     ADDED,
     CHANGED,
@@ -30,6 +28,7 @@ from benchsuite_reports.shown import (
     ShownRequest,
     compare,
 )
+from benchsuite_reports.site.markup import count_of, escape, facts_list, first_words, safe_name
 from benchsuite_reports.table import PIPELINE_CHECK
 
 if TYPE_CHECKING:
@@ -42,12 +41,6 @@ DIFFED = 3000
 """Words on either side up to which a changed text is compared word by word; beyond, it is shown replaced."""
 
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
-# what HTML cannot hold or no reader would see: controls as their Unicode pictures, the rest as U+FFFD
-_SIGNS: Mapping[int, int] = {
-    **{code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"},
-    **dict.fromkeys([*range(0x80, 0xA0), 0xFFFE, 0xFFFF], 0xFFFD),
-    0x7F: 0x2421,
-}
 
 
 def render_page(shown: ShownQuestion) -> str:
@@ -66,7 +59,7 @@ def render_page(shown: ShownQuestion) -> str:
             '<head><meta charset="utf-8"/>',
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"/>',
             '<meta name="viewport" content="width=device-width, initial-scale=1"/>',
-            f"<title>{_text(title)}</title>",
+            f"<title>{escape(title)}</title>",
             f"<style>\n{style}</style></head>",
             "<body>",
             *_header(shown, compared),
@@ -125,14 +118,14 @@ def _header(shown: ShownQuestion, compared: Sequence[Comparison | None]) -> Iter
     yield "<header>"
     if shown.pipeline_check:
         yield f'<p class="check">{PIPELINE_CHECK}</p>'
-    yield f'<h1 dir="auto">{_text(shown.text)}</h1>'
+    yield f'<h1 dir="auto">{escape(shown.text)}</h1>'
     facts = [("gold", shown.gold), ("type", shown.type), ("date", shown.date), ("question", shown.id), *shown.facts]
-    yield _facts(facts)
+    yield facts_list(facts)
     if len(shown.arms) > 1:
-        yield f'<p class="differs"><b>differs in:</b> {_text(differs_in(shown.arms, compared))}</p>'
+        yield f'<p class="differs"><b>differs in:</b> {escape(differs_in(shown.arms, compared))}</p>'
         yield (
             f'<p class="legend">marked against <a href="#arm-{shown.against + 1}">'
-            f'{_text(shown.arms[shown.against].name)}</a>: <span class="mark added">{ADDED}</span> '
+            f'{escape(shown.arms[shown.against].name)}</a>: <span class="mark added">{ADDED}</span> '
             f'<span class="mark missing">{MISSING}</span> <span class="mark changed">{CHANGED}</span>; '
             "items that are the same there are folded.</p>"
         )
@@ -144,14 +137,14 @@ def _overview(shown: ShownQuestion, compared: Sequence[Comparison | None]) -> It
     yield '<div class="wide" role="region" aria-label="conditions" tabindex="0"><table><thead><tr>'
     yield '<th scope="col">condition</th><th scope="col">what reached the model</th>'
     if len(shown.arms) > 1:
-        yield f'<th scope="col">against {_text(shown.arms[shown.against].name)}</th>'
+        yield f'<th scope="col">against {escape(shown.arms[shown.against].name)}</th>'
     yield '<th scope="col">answer</th><th scope="col">outcome</th></tr></thead><tbody>'
     for number, (arm, comparison) in enumerate(zip(shown.arms, compared, strict=True), 1):
-        yield f'<tr><th scope="row"><a href="#arm-{number}">{_text(arm.name)}</a></th>'
-        yield f"<td>{_text(_content(arm.request, shown.gold_items) or arm.problem)}</td>"
+        yield f'<tr><th scope="row"><a href="#arm-{number}">{escape(arm.name)}</a></th>'
+        yield f"<td>{escape(_content(arm.request, shown.gold_items) or arm.problem)}</td>"
         if len(shown.arms) > 1:
-            yield f"<td>{_text(_versus(comparison, number - 1 == shown.against))}</td>"
-        yield f'<td dir="auto">{_text(arm.answer)}</td><td>{_outcome(arm)}</td></tr>'
+            yield f"<td>{escape(_versus(comparison, number - 1 == shown.against))}</td>"
+        yield f'<td dir="auto">{escape(arm.answer)}</td><td>{_outcome(arm)}</td></tr>'
     yield "</tbody></table></div>"
 
 
@@ -161,15 +154,15 @@ def _certificates(shown: ShownQuestion) -> Iterator[str]:
     if not certified:
         return
     yield '<div class="wide" role="region" aria-label="certificates" tabindex="0"><table><thead><tr>'
-    yield f'<th scope="col">certificate against {_text(shown.arms[shown.against].name)}</th>'
+    yield f'<th scope="col">certificate against {escape(shown.arms[shown.against].name)}</th>'
     for heading in ("declared variables", "matched: all else is equal", "altered: all declared changed", "server"):
         yield f'<th scope="col">{heading}</th>'
     yield "</tr></thead><tbody>"
     for number, arm in certified:
-        yield f'<tr><th scope="row"><a href="#arm-{number}">{_text(arm.name)}</a></th>'
+        yield f'<tr><th scope="row"><a href="#arm-{number}">{escape(arm.name)}</a></th>'
         for sound, words in _legs(arm.certificate):
             leg = "" if sound is None else f'<span class="word {"right" if sound else "wrong"}">{_yes(sound)}</span> '
-            yield f"<td>{leg}{_text(words)}</td>"
+            yield f"<td>{leg}{escape(words)}</td>"
         yield "</tr>"
     yield "</tbody></table></div>"
 
@@ -199,7 +192,7 @@ def _content(request: ShownRequest | None, gold: frozenset[str]) -> str:
     items = request.items
     images = sum(segment.picture is not None for segment in request.segments)
     known = f" ({len(gold.intersection(items))} of {len(gold)} gold)" if gold else ""
-    return f"{_count(len(items), 'item')}{known}, {_count(images, 'image')}"
+    return f"{count_of(len(items), 'item')}{known}, {count_of(images, 'image')}"
 
 
 def _versus(comparison: Comparison | None, is_base: bool) -> str:
@@ -211,30 +204,30 @@ def _versus(comparison: Comparison | None, is_base: bool) -> str:
 
 
 def _outcome(arm: ShownArm) -> str:
-    return f'<span class="word {_name(arm.word)}">{_text(arm.word)}</span> {_text(arm.score)}'
+    return f'<span class="word {safe_name(arm.word)}">{escape(arm.word)}</span> {escape(arm.score)}'
 
 
 def _arm(shown: ShownQuestion, number: int, comparison: Comparison | None) -> Iterator[str]:
     arm = shown.arms[number]
     yield f'<section class="arm" id="arm-{number + 1}" aria-labelledby="name-{number + 1}">'
-    yield f'<h2 id="name-{number + 1}">{_text(arm.name)}</h2>'
-    yield _facts(arm.facts)
+    yield f'<h2 id="name-{number + 1}">{escape(arm.name)}</h2>'
+    yield facts_list(arm.facts)
     if arm.request is None or comparison is None:
-        yield f'<p class="gone">no request to show: {_text(arm.problem)}</p>'
+        yield f'<p class="gone">no request to show: {escape(arm.problem)}</p>'
     else:
         yield from _request(comparison, shown.gold_items, comparison.other)
     yield '<h3>answer</h3><div class="answer">'
-    yield f'<p dir="auto">{_text(arm.answer) or "none"}</p><p>{_outcome(arm)}</p>'
+    yield f'<p dir="auto">{escape(arm.answer) or "none"}</p><p>{_outcome(arm)}</p>'
     if arm.request is not None and arm.problem:
-        yield f'<p class="gone">{_text(arm.problem)}</p>'
+        yield f'<p class="gone">{escape(arm.problem)}</p>'
     if arm.request is not None and arm.request.reply is not None and arm.request.reply != arm.answer:
         yield "<details><summary>reply as it came</summary>"
-        yield f'<div class="text" dir="auto">{_text(arm.request.reply)}</div></details>'
+        yield f'<div class="text" dir="auto">{escape(arm.request.reply)}</div></details>'
     yield "</div>"
     for call in arm.further:
-        words = f"{call.role} {call.model}: {_first_words(call.reply)}"
-        yield f'<details class="further"><summary>{_text(words)}</summary>'
-        yield _facts([("request", call.key), ("reply", "not stored" if call.reply is None else call.reply)])
+        words = f"{call.role} {call.model}: {first_words(call.reply)}"
+        yield f'<details class="further"><summary>{escape(words)}</summary>'
+        yield facts_list([("request", call.key), ("reply", "not stored" if call.reply is None else call.reply)])
         yield from _request(compare(call, None), frozenset(), False)
         yield "</details>"
     yield "</section>"
@@ -243,7 +236,7 @@ def _arm(shown: ShownQuestion, number: int, comparison: Comparison | None) -> It
 def _request(comparison: Comparison, gold: frozenset[str], fold: bool) -> Iterator[str]:
     images = count(1)
     for role, blocks in comparison.messages:
-        yield f'<h3>{_text(role)}</h3><div class="message">'
+        yield f'<h3>{escape(role)}</h3><div class="message">'
         for block in blocks:
             yield from _block(block, gold, images, fold)
         yield "</div>"
@@ -261,14 +254,14 @@ def _block(block: Block, gold: frozenset[str], images: Iterator[int], fold: bool
             where = str(block.place)
         else:
             where = f"{block.place}, {_ordinal(block.place_there)} there"
-        name = f"item {where} <code>{_text(block.item)}</code>"
+        name = f"item {where} <code>{escape(block.item)}</code>"
         name += ' <span class="gold">gold</span>' if block.item in gold else ""
     if fold and not block.changed:
         first = next((mark.segment for mark in block.marks if mark.segment.kind == "text"), block.marks[0].segment)
         pictures = sum(mark.segment.picture is not None for mark in block.marks)
-        more = f", {_count(pictures, 'image')}" if pictures else ""
-        words = f"<bdi>{_text(_first_words(first.text))}</bdi>{more}"
-        yield f'<details class="same"><summary>{name or _text(first.kind)}, same: {words}</summary>'
+        more = f", {count_of(pictures, 'image')}" if pictures else ""
+        words = f"<bdi>{escape(first_words(first.text))}</bdi>{more}"
+        yield f'<details class="same"><summary>{name or escape(first.kind)}, same: {words}</summary>'
         yield from lines
         yield "</details>"
     elif block.item:
@@ -283,20 +276,20 @@ def _segment(mark: Mark, block: Block, images: Iterator[int]) -> Iterator[str]:
     segment = mark.segment
     state = {ADDED: " added", MISSING: " missing", CHANGED: " changed"}.get(mark.change, "")
     label = f'<span class="mark{state}">{mark.change}</span>' if mark.change else ""
-    kind = _text(segment.kind)
+    kind = escape(segment.kind)
     yield f'<div class="segment{state}" data-kind="{kind}"><p class="kind">{kind}{label}</p>'
     place = block.place_there if mark.change == MISSING else block.place
     if segment.picture is not None:
         number = 0 if mark.change == MISSING else next(images)
         yield from _picture(segment.picture, mark, number, f", item {place}" if place else "")
     elif segment.text is None:
-        yield f'<p class="gone">{_text(segment.problem)}</p>'
+        yield f'<p class="gone">{escape(segment.problem)}</p>'
     elif mark.change == MISSING:
-        yield f'<div class="text" dir="auto"><del>{_text(_first_words(segment.text, SHOWN_OF_MISSING))}</del></div>'
+        yield f'<div class="text" dir="auto"><del>{escape(first_words(segment.text, SHOWN_OF_MISSING))}</del></div>'
     elif mark.before is not None and mark.before.text is not None:
         yield f'<div class="text" dir="auto">{_marked_up(mark.before.text, segment.text)}</div>'
     else:
-        yield f'<div class="text" dir="auto">{_text(segment.text)}</div>'
+        yield f'<div class="text" dir="auto">{escape(segment.text)}</div>'
     yield "</div>"
 
 
@@ -307,10 +300,10 @@ def _marked_up(before: str, after: str) -> str:
 def _piece(change: str, text: str) -> str:
     """Space alone gets a sign by its class: what is different must be seen, and the text stay as it is."""
     if change == "=":
-        return _text(text)
+        return escape(text)
     tag = "ins" if change == "+" else "del"
     sign = "" if not text.isspace() else ' class="line"' if "\n" in text else ' class="space"'
-    return f"<{tag}{sign}>{_text(text)}</{tag}>"
+    return f"<{tag}{sign}>{escape(text)}</{tag}>"
 
 
 def _picture(picture: Picture, mark: Mark, number: int, where: str) -> Iterator[str]:
@@ -335,11 +328,12 @@ def _picture(picture: Picture, mark: Mark, number: int, where: str) -> Iterator[
 
 def _image(picture: Picture, name: str, words: str) -> Iterator[str]:
     if picture.data is None:
-        yield f'<p class="gone">{_text(name)}: {_text(picture.problem)}</p>'
+        yield f'<p class="gone">{escape(name)}: {escape(picture.problem)}</p>'
     else:
-        yield f'<a href="#full-{_name(picture.sha256)}"><svg role="img" aria-label="{_text(name)}" {_box(picture)}>'
-        yield f'<use href="#pixels-{_name(picture.sha256)}"/></svg></a>'
-    yield f'<p class="caption">{_text(name)}; {_text(words)}</p>'
+        yield f'<a href="#full-{safe_name(picture.sha256)}">'
+        yield f'<svg role="img" aria-label="{escape(name)}" {_box(picture)}>'
+        yield f'<use href="#pixels-{safe_name(picture.sha256)}"/></svg></a>'
+    yield f'<p class="caption">{escape(name)}; {escape(words)}</p>'
 
 
 def _origin(picture: Picture, there: Picture, number_there: int) -> str:
@@ -366,40 +360,16 @@ def _pictures(arms: Sequence[ShownArm]) -> Iterator[str]:
         facts = (
             f"{picture.width}x{picture.height}, {picture.mime}, {len(picture.data or b'')} bytes, {picture.treatment}"
         )
-        yield f'<figure id="full-{_name(sha256)}"><svg role="img" aria-label="{_text(facts)}" {_box(picture)}>'
-        yield f'<image id="pixels-{_name(sha256)}" width="{picture.width}" height="{picture.height}" '
-        yield f'href="data:{_text(picture.mime)};base64,{data}"/></svg>'
-        yield f"<figcaption>{_text(facts)}<br/><code>sha256 {_text(sha256)}</code></figcaption></figure>"
+        yield f'<figure id="full-{safe_name(sha256)}"><svg role="img" aria-label="{escape(facts)}" {_box(picture)}>'
+        yield f'<image id="pixels-{safe_name(sha256)}" width="{picture.width}" height="{picture.height}" '
+        yield f'href="data:{escape(picture.mime)};base64,{data}"/></svg>'
+        yield f"<figcaption>{escape(facts)}<br/><code>sha256 {escape(sha256)}</code></figcaption></figure>"
     yield "</section>"
 
 
 def _box(picture: Picture) -> str:
     size = f'width="{picture.width}" height="{picture.height}"'
     return f'{size} viewBox="0 0 {picture.width} {picture.height}"'
-
-
-def _facts(facts: Sequence[tuple[str, str]]) -> str:
-    rows = "".join(f'<dt>{_text(label)}</dt><dd dir="auto">{_text(text)}</dd>' for label, text in facts)
-    return f"<dl>{rows}</dl>"
-
-
-def _text(text: str) -> str:
-    """Escaped for content and attributes; what no page can hold or show stands as a visible sign."""
-    return html.escape(clean_text(text).translate(_SIGNS), quote=True)
-
-
-def _name(text: str) -> str:
-    """Safe in a class or an id, whatever the record says."""
-    return re.sub(r"[^\w-]", "_", text, flags=re.ASCII)
-
-
-def _first_words(text: str | None, length: int = 60) -> str:
-    line = " ".join((text or "").split())
-    return line if len(line) <= length else f"{line[: length - 1].rstrip()}…"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _ordinal(number: int) -> str:

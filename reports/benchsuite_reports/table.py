@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from benchsuite.delivery.certificates.certify import Certificate
+    from benchsuite_reports.arms import Condition
 
 Row = Mapping[str, object]
 """An outcome row as ``outcomes.jsonl`` has it."""
@@ -201,12 +202,15 @@ class TableSpec:
 
     ``build`` is a pure function of outcome rows. It returns a Table without blocks when none of the rows
     belong to it and raises BenchError rather than mix what must not be mixed. ``needs_tokens``: it shows token
-    counts, which are taken before it is built (see ``tokens``).
+    counts, which are taken before it is built (see ``tokens``). ``conditions`` are the arms that it shows, all of
+    them; ``empty`` says why it may have no row though each of them was run.
     """
 
     id: str
     build: Callable[[Sequence[Row], RunFacts], Table]
     needs_tokens: bool = False
+    conditions: tuple[Condition, ...] = ()
+    empty: str = "no question has an answer in two of its arms"
 
 
 def _declared(experiments: Mapping[str, Mapping[str, Any]]) -> tuple[DeclaredContrast, ...]:

@@ -530,7 +530,7 @@ def test_the_newest_finished_run_is_taken_unless_another_is_named(bench):
     edit_json(open_one / "run.json", lambda info: info.update(number=3, name="open", finished=None))
     empty = newer.with_name("0004_nogit_empty")
     shutil.copytree(newer, empty)
-    edit_json(empty / "run.json", lambda info: info.update(number=4, name="empty"))
+    edit_json(empty / "run.json", lambda info: info.update(number=4, name="empty", cells=0))
     (empty / "outcomes.jsonl").write_text("")
 
     def taken(*args: str) -> str:

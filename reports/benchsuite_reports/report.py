@@ -1,0 +1,309 @@
+"""``benchsuite report``: a run's tables and figures in every form, and its pages, made from its folder alone."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchsuite.errors import BenchError, ConfigError
+from benchsuite.files import write_atomic
+from benchsuite.runs import Run, find_run, list_runs, load_run
+from benchsuite_reports.arms import Condition, group_rows
+from benchsuite_reports.certified import Certificates, open_certificates, recorded_presets
+from benchsuite_reports.contents import Contents, caches_of
+from benchsuite_reports.figure import Figure, FigureSpec, MissingMatplotlibError
+from benchsuite_reports.figure import as_json as figure_json
+from benchsuite_reports.formats import FORMATS, as_latex_document, as_text
+from benchsuite_reports.site.build import REPORT, Filled, write_site
+from benchsuite_reports.site.flips import Flips, find_flips
+from benchsuite_reports.site.tables import table_page
+from benchsuite_reports.table import Row, RunFacts, Table, TableSpec
+from benchsuite_reports.tokens import read_tokens
+from benchsuite_reports.write import discover_figures, discover_tables
+
+EXAMPLES = """examples:
+  benchsuite report                                            what the newest finished run can fill, and what not
+  benchsuite report --table delivermem_t4 --format latex       one table, for a document that loads booktabs
+  benchsuite report --run nightly --format html --against 12   the pages of a run, changes against another marked
+  benchsuite report --all --out paper                          every table and figure that can be filled, and the pages
+"""
+PRINTED: Mapping[str, Callable[[Table], str]] = {
+    "text": as_text,
+    **{"latex" if name == "tex" else name: form for name, form in FORMATS.items()},
+    "html": table_page,
+}
+ENDINGS = {"text": "txt", "latex": "tex"}
+"""Of the forms whose files do not end in their name."""
+CERTIFICATES = "certificates.jsonl"
+
+
+def report_command(argv: list[str]) -> int:
+    """``benchsuite report``: print, write or list. Raises ConfigError where nothing asked for can be made."""
+    options = _parser().parse_args(argv)
+    if options.standalone and options.format != "latex":
+        raise ConfigError("--standalone goes with --format latex")
+    run = load_run(_find(options.bench_dir, options.run))
+    if options.table:
+        problems = _tables(run, options)
+    elif options.all or options.format == "html":
+        problems = _everything(run, options)
+    elif options.format or options.out:
+        raise ConfigError("--format and --out need --table ID or --all: say what to write")
+    else:
+        problems = _list(run)
+    for problem in problems:
+        sys.stderr.write(f"benchsuite: {problem}\n")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="benchsuite report",
+        description="Make the tables, figures and pages of a run from its folder. Without --table, --all or "
+        "--format html it lists which of them the run can fill.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--run", default="", help="number, name or folder (default: the newest finished one)")
+    parser.add_argument("--table", nargs="+", action="extend", default=[], metavar="ID", help="tables or figures")
+    parser.add_argument("--format", choices=list(PRINTED), help="(default: text; with --all: every form)")
+    parser.add_argument(
+        "--all", action="store_true", help="every table and figure that the run can fill, and its pages"
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR|FILE", help="where to write (default: print; with --all: the run's folder)"
+    )
+    parser.add_argument("--against", default="", metavar="RUN", help="the baseline whose changes the pages show")
+    parser.add_argument("--standalone", action="store_true", help="of latex: a whole document, not the table alone")
+    parser.add_argument(
+        "--bench-dir",
+        "--dir",
+        type=Path,
+        default=Path(".bench"),
+        metavar="DIR",
+        help="where runs and caches are kept (default: .bench)",
+    )
+    return parser
+
+
+def _find(bench_dir: Path, name: str) -> Path:
+    if name:
+        return find_run(bench_dir, name)
+    if not bench_dir.is_dir():
+        raise ConfigError(f"{bench_dir}: no such folder; --bench-dir says where the runs are")
+    finished = [run.path for run in list_runs(bench_dir) if run.finished is not None]
+    if not finished:
+        raise ConfigError(f"{bench_dir}: no finished run; --run names one that is not finished")
+    return finished[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A run with what its tables are made of; ``caches`` are the folders of caches to look in."""
+
+    run: Run
+    rows: tuple[Row, ...]
+    facts: RunFacts
+    caches: tuple[Path, ...]
+    certificates: Certificates
+
+
+@contextmanager
+def open_source(run: Run, bench_dir: Path) -> Iterator[Source]:
+    """Raises DataError for token counts that cannot be read."""
+    rows = tuple(run.rows.values())
+    caches = caches_of(bench_dir, [run.path])
+    ids = dict.fromkeys((_run_id(row) for row in rows), run.path)
+    name = run.path.resolve().name
+    with open_certificates(ids, caches, recorded_presets(run.info)) as certificates:
+        facts = RunFacts.from_info(run.info, name, read_tokens(run.path), certificates)
+        yield Source(run, rows, facts, caches, certificates)
+
+
+def fill(source: Source, ids: Collection[str] | None = None) -> tuple[Filled, list[str]]:
+    """The tables and figures named, or all, with a line for each that has no row, and one for each that is refused or
+    has a fault, which never loses the others."""
+    specs, problems = discover_tables()
+    figures = discover_figures()
+    unknown = [name for name in ids or () if name not in specs and name not in figures]
+    problems += [f"table {name}: no such table; there are {', '.join([*specs, *figures])}" for name in unknown]
+    tables: list[Table] = []
+    drawn: list[Figure] = []
+    unfilled: list[str] = []
+    for name, spec in specs.items():
+        if ids is None or name in ids:
+            try:
+                table = spec.build(source.rows, source.facts)
+            except Exception as error:  # a fault in one never loses the others
+                problems.append(f"table {name}: {_words(error)}")
+                continue
+            if not table.blocks:
+                unfilled.append(f"table {name}: {lacking(spec, source.rows)}")
+                continue
+            tables.append(table)
+            if spec.needs_tokens and source.facts.tokens is None:
+                problems.append(
+                    f"table {name}: the run counted no tokens (tokens.json): what it shows of them is empty"
+                )
+    with closing(Contents(source.caches)) as contents:
+        for name, drawing in figures.items():
+            if ids is None or name in ids:
+                try:
+                    figure = drawing.draw(source.rows, source.facts, source.run.path, contents)
+                except Exception as error:
+                    problems.append(f"figure {name}: {_words(error)}")
+                    continue
+                if figure is None:
+                    unfilled.append(f"figure {name}: {lacking(drawing, source.rows)}")
+                else:
+                    drawn.append(figure)
+    return Filled(tables, drawn, unfilled), problems
+
+
+def lacking(spec: TableSpec | FigureSpec, rows: Sequence[Row]) -> str:
+    """Why a table has no row: the arms that were not run, or what it says itself."""
+    missing = missing_arms(spec.conditions, rows)
+    return f"missing arms: {', '.join(missing)}" if missing else spec.empty
+
+
+def missing_arms(conditions: Sequence[Condition], rows: Sequence[Row]) -> list[str]:
+    there = {name for group in group_rows(rows, conditions) for name in group.rows}
+    return [condition.name for condition in conditions if condition.name not in there]
+
+
+def _tables(run: Run, options: argparse.Namespace) -> list[str]:
+    """Print the tables that were asked for, or write them to ``--out``."""
+    form: str = options.format or "text"
+    with open_source(run, options.bench_dir) as source:
+        filled, problems = fill(source, options.table)
+    problems += filled.unfilled
+    render = as_latex_document if options.standalone else PRINTED[form]
+    texts = {table.id: render(table) for table in filled.tables}
+    if form == "json":
+        texts.update({figure.id: figure_json(figure) for figure in filled.figures})
+    out: Path | None = options.out
+    if out is None:
+        if form != "json":
+            problems += [f"figure {each.id}: no {form}; --format json, or --out DIR" for each in filled.figures]
+        if not texts:
+            raise ConfigError("; ".join(problems))
+        print(_joined(list(texts.values()), form), end="")
+        return problems
+    if len(texts) == 1 and not filled.figures and out.suffix and not out.is_dir():
+        _write(out, next(iter(texts.values())))
+        return problems
+    for name, text in texts.items():
+        _write(out / f"{name}.{ENDINGS.get(form, form)}", text)
+    written, faults = _write_figures(out, filled.figures)
+    if not texts and not written:
+        raise ConfigError("; ".join([*problems, *faults]))
+    return [*problems, *faults]
+
+
+def _joined(texts: Sequence[str], form: str) -> str:
+    if form == "json" and len(texts) > 1:
+        return json.dumps([json.loads(text) for text in texts], indent=2, ensure_ascii=False) + "\n"
+    return "\n".join(texts)
+
+
+def _everything(run: Run, options: argparse.Namespace) -> list[str]:
+    """Write what ``--all`` and ``--format`` ask for."""
+    flips = _flips(run, options)
+    forms = {options.format: PRINTED[options.format]} if options.format else _FILES
+    with open_source(run, options.bench_dir) as source:
+        filled, problems = fill(source)
+        if options.all and options.format != "html":
+            out: Path = options.out or run.path / "tables"
+            for table in filled.tables:
+                for name, form in forms.items():
+                    _write(out / f"{table.id}.{ENDINGS.get(name, name)}", form(table))
+            drawn, faults = _write_figures(out, filled.figures)
+            problems += faults
+            if options.out is None:
+                _write(run.path / CERTIFICATES, "".join(f"{line}\n" for line in source.certificates.lines()))
+            print(f"{out}: {len(filled.tables)} tables, {drawn} figures of run {source.facts.run}")
+            for line in filled.unfilled:
+                print(f"not filled: {line}")
+            if not filled.tables and not filled.figures and options.format:
+                raise ConfigError("; ".join(problems) or f"run {source.facts.run} fills no table")
+        if options.format in (None, "html"):
+            pages = (options.out / REPORT if options.all else options.out) if options.out else run.path / REPORT
+            site = write_site(run, pages, source.caches, filled, source.facts, flips)
+            smaller = f", {site.smaller} images shown smaller" if site.smaller else ""
+            print(f"{site.index}: {len(run.rows)} cells, {site.files} files, {site.bytes / 1e6:.1f} MB{smaller}")
+    return problems
+
+
+_FILES = {name: form for name, form in PRINTED.items() if name not in ("text", "html")}
+
+
+def _flips(run: Run, options: argparse.Namespace) -> Flips | None:
+    if not options.against:
+        return None
+    other = load_run(find_run(options.bench_dir, options.against))
+    if other.path.resolve() == run.path.resolve():
+        raise ConfigError(f"--against {options.against}: that is the run itself")
+    return find_flips(f"run {other.path.resolve().name}", other.path, other.rows, run.rows)
+
+
+def _list(run: Run) -> list[str]:
+    """What the run can fill, by a look at its rows alone: nothing is certified."""
+    facts = RunFacts.from_info(run.info, run.path.resolve().name, read_tokens(run.path))
+    rows = tuple(run.rows.values())
+    specs, problems = discover_tables()
+    print(f"run {facts.run}: {len(rows)} cells")
+    for name, spec in specs.items():
+        try:
+            table = spec.build(rows, facts)
+        except Exception as error:
+            print(f"  {name}: refused: {_words(error)}")
+            continue
+        if not table.blocks:
+            print(f"  {name}: no: {lacking(spec, rows)}")
+            continue
+        partly = missing_arms(spec.conditions, rows)
+        print(f"  {name}: {table.title}" + (f" (without {', '.join(partly)})" if partly else ""))
+    for name, drawing in discover_figures().items():
+        absent = missing_arms(drawing.conditions, rows)
+        print(f"  {name}: figure" + (f" (missing arms: {', '.join(absent)})" if absent else ""))
+    return problems
+
+
+def _write_figures(folder: Path, figures: Sequence[Figure]) -> tuple[int, list[str]]:
+    """The data of each, and its pictures where they can be drawn. Returns how many were drawn and what was not."""
+    undrawn: list[str] = []
+    for figure in figures:
+        _write(folder / f"{figure.id}.json", figure_json(figure))
+        for old in ("svg", "png"):  # never an older picture beside newer data
+            (folder / f"{figure.id}.{old}").unlink(missing_ok=True)
+        try:
+            pictures = figure.pictures()
+        except MissingMatplotlibError:
+            undrawn.append(figure.id)
+            continue
+        for form, picture in pictures.items():
+            _write(folder / f"{figure.id}.{form}", picture)
+    needs = "only their data is written, to draw them: pip install benchsuite[report]"
+    return len(figures) - len(undrawn), [f"figures {', '.join(undrawn)}: {needs}"] if undrawn else []
+
+
+def _write(path: Path, content: str | bytes) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(path, content)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def _run_id(row: Row) -> str:
+    run = row["run"]
+    return str(run.get("id", "")) if isinstance(run, Mapping) else ""
+
+
+def _words(error: Exception) -> str:
+    return str(error) if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"
