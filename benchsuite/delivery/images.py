@@ -28,6 +28,7 @@ from benchsuite.models.wire import WireImage, sha256_json
 CODEC_VERSION = "png/1"
 ImageReader = Callable[[Image], bytes]
 Params = Mapping[str, str | int | float]
+_FACTS = "image.json"  # of an encoded image: it is written last
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +93,31 @@ class ImageDesk:
     def prepare(self, slot: ImageSlot, delivery: Delivery, reader: ImageReader) -> WireImage:
         """As :meth:`ready`, encoding the image if it must. Raises DataError for a file that does not decode, or
         not to what its header says, or that is animated."""
+        known = self.kept(slot, delivery, reader)
+        if known is not None:
+            return known
+        transform, params = _treatment(slot, delivery)
+        folder = prepared_file(self._folder, transform, slot.image.sha256, params).parent
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (folder / _FACTS).exists():
+                _write(self._picture(slot, delivery, reader, params), folder, slot.control == "phase")
+        return self._encoded(slot, delivery, folder, transform, params)
+
+    def kept(self, slot: ImageSlot, delivery: Delivery, reader: ImageReader) -> WireImage | None:
+        """As :meth:`ready`, also for an image that an earlier run encoded: nothing is decoded for it."""
         known = self.ready(slot, delivery, reader)
         if known is not None:
             return known
         transform, params = _treatment(slot, delivery)
         folder = prepared_file(self._folder, transform, slot.image.sha256, params).parent
-        facts = folder / "image.json"
-        if not facts.exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            with (folder / "lock").open("w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                if not facts.exists():
-                    _write(self._picture(slot, delivery, reader, params), folder, slot.control == "phase")
-        record = json.loads(facts.read_text())
+        return self._encoded(slot, delivery, folder, transform, params) if (folder / _FACTS).exists() else None
+
+    def _encoded(
+        self, slot: ImageSlot, delivery: Delivery, folder: Path, transform: str, params: dict[str, str | int | float]
+    ) -> WireImage:
+        record = json.loads((folder / _FACTS).read_text())
         width, height = record["width"], record["height"]
         if slot.tag:
             wide, tall = stamp_box(width, height, slot.frame or slot.tag)
@@ -222,4 +235,4 @@ def _write(picture: PillowImage.Image, folder: Path, noise: bool) -> None:
     data = buffer.getvalue()
     write_atomic(folder / "image.png", data)
     record = {"sha256": hashlib.sha256(data).hexdigest(), "width": picture.width, "height": picture.height}
-    write_atomic(folder / "image.json", json.dumps(record))
+    write_atomic(folder / _FACTS, json.dumps(record))

@@ -71,6 +71,10 @@ def pytest_configure(config: pytest.Config) -> None:
     session.progress = Progress(session.pace.describe)
     config.pluginmanager.register(Results(session), "benchsuite_results")
     config.pluginmanager.register(ExitStatus(session), "benchsuite_exit_status")
+    if session.settings.dry_run:
+        from benchsuite_pytest.dry_run import DryRun
+
+        config.pluginmanager.register(DryRun(session), "benchsuite_dry_run")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -15,11 +15,9 @@ if TYPE_CHECKING:
     from benchsuite.retrieval.embed_images import IndexCosts
 
 
-
 def note_costs(run: Path, worker: str, costs: Mapping[str, IndexCosts]) -> None:
     """Write ``costs/<worker>.json`` for the indexes that this process asked."""
     asked = {index: asdict(each) for index, each in costs.items() if each.queries or each.embedded}
     if asked:
         (run / COSTS).mkdir(exist_ok=True)
         write_atomic(run / COSTS / f"{worker}.json", json.dumps(asked))
-

@@ -107,6 +107,10 @@ class BenchSession:
         self.gatekeeper, problems = Gatekeeper.of(self.settings, self.prepared.planner)
         if problems:
             raise PreflightError(problems)
+        if self.settings.dry_run:
+            from benchsuite_pytest.dry_run import check_options  # here: a run that answers does without
+
+            check_options(self.config, self.settings)
         if self.is_bench_project and self.config.getoption("dist", "no") == "each":
             raise ConfigError("--dist each would answer every cell once per worker; use --dist load")
 

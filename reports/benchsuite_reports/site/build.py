@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
-from benchsuite.errors import BenchError, ConfigError
+from benchsuite.errors import BenchError, ConfigError, DataError
 from benchsuite.files import write_atomic
 from benchsuite.runs import Run
 from benchsuite_reports.contents import Contents
 from benchsuite_reports.figure import Figure
 from benchsuite_reports.inspect import arm_name, show_arm
 from benchsuite_reports.site.flips import Flips
+from benchsuite_reports.site.gates import read_gates
 from benchsuite_reports.site.images import Stored, image_budget, store_images, total_size
 from benchsuite_reports.site.index import Index, ShownFigure, render_index
 from benchsuite_reports.site.markup import escape, page
@@ -35,7 +34,6 @@ from benchsuite_reports.table import Row, RunFacts, Table
 INDEX = "index.html"
 REPORT = "report"
 """The folder of a run's pages."""
-GATES = "gates.json"
 LONG = 1000
 """Characters from which a text that is sent more than once has a page of its own."""
 LARGE = 1_000_000
@@ -97,7 +95,11 @@ def write_site(
         figures, notes = _figures(out / "figures", filled.figures)
         style = (resources.files("benchsuite_reports") / "site" / "site.css").read_text(encoding="utf-8")
         write_atomic(out / "site.css", style)
-        gates, faults = _gates(run.path / GATES)
+        try:
+            gates = read_gates(run.path)
+        except DataError as error:
+            gates = ()
+            notes.append(str(error))
         index = Index(
             name=run.path.resolve().name,
             info=run.info,
@@ -107,7 +109,7 @@ def write_site(
             flips=flips,
             gates=gates,
             unfilled=filled.unfilled,
-            notes=(*records.problems, *notes, *faults),
+            notes=(*records.problems, *notes),
         )
         write_atomic(out / INDEX, render_index(index))
     except OSError as error:
@@ -193,15 +195,3 @@ def _figures(folder: Path, figures: Iterable[Figure]) -> tuple[list[ShownFigure]
         data = figure.data()
         shown.append(ShownFigure(figure.id, str(data.get("title", figure.id)), f"{figure.id}.{ending}"))
     return shown, notes
-
-
-def _gates(file: Path) -> tuple[Mapping[str, Any], list[str]]:
-    if not file.is_file():
-        return {}, []
-    try:
-        read = json.loads(file.read_bytes())
-        if not isinstance(read, dict):
-            raise ValueError("not an object")
-    except (OSError, ValueError) as error:
-        return {}, [f"{file.name} cannot be read: {error}"]
-    return read, []

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from benchsuite.outcome import WORDS
 from benchsuite_reports.inspect import arm_name
 from benchsuite_reports.site.flips import LOST, OTHER, WON, Flip, Flips, by_arm
-from benchsuite_reports.site.markup import count_of, escape, facts_list, first_words, page, safe_name
-from benchsuite_reports.site.question import cell_link
+from benchsuite_reports.site.gates import Judgement, gates_lines
+from benchsuite_reports.site.markup import count_of, escape, facts_list, first_words, grid, page, safe_name
+from benchsuite_reports.site.question import FOLDER, cell_link, page_name
 from benchsuite_reports.site.tables import as_html
 from benchsuite_reports.table import PIPELINE_CHECK, Row, Table
 
@@ -32,7 +34,7 @@ class ShownFigure:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """``gates`` is what the run's gates found, as Markdown's plain text; ``unfilled`` a line for each table that is
+    """``gates`` is what the run's gates found; ``unfilled`` a line for each table that is
     not there; ``notes`` what could not be read or shown."""
 
     name: str
@@ -41,7 +43,7 @@ class Index:
     tables: Sequence[Table] = ()
     figures: Sequence[ShownFigure] = ()
     flips: Flips | None = None
-    gates: Mapping[str, Any] = field(default_factory=dict)
+    gates: Sequence[Judgement] = ()
     unfilled: Sequence[str] = ()
     notes: Sequence[str] = ()
 
@@ -49,7 +51,7 @@ class Index:
 def render_index(shown: Index) -> str:
     """Pure: equal data give equal pages."""
     sections = [
-        ("gates", "Gates", list(_gates(shown.gates))),
+        ("gates", "Gates", list(_gates(shown))),
         ("changes", f"Changes against {shown.flips.name}" if shown.flips else "", list(_flips(shown))),
         ("outcomes", "Outcomes by arm", list(_outcomes(shown.rows))),
         ("errors", "Errors", list(_errors(shown.rows))),
@@ -96,9 +98,9 @@ def _about(shown: Index) -> Iterator[tuple[str, str]]:
         yield "command", f"pytest {' '.join(map(str, info['argv']))}"
 
 
-def _gates(gates: Mapping[str, Any]) -> Iterator[str]:
-    for line in gates.get("lines", ()):
-        yield f"<p>{escape(str(line))}</p>"
+def _gates(shown: Index) -> Iterator[str]:
+    pages = {(str(row["suite"]), str(row["question"])): f"{FOLDER}/{quote(page_name(row))}" for row in shown.rows}
+    return gates_lines(shown.gates, lambda suite, question: pages.get((suite, question), ""))
 
 
 def _flips(shown: Index) -> Iterator[str]:
@@ -113,7 +115,7 @@ def _flips(shown: Index) -> Iterator[str]:
     if not counts:
         return
     lines = [(arm, *(str(each[kind]) for kind in (WON, LOST, OTHER))) for arm, each in sorted(counts.items())]
-    yield from _table("changes by arm", ("arm", "won", "lost", "other"), lines)
+    yield from grid("changes by arm", ("arm", "won", "lost", "other"), lines)
     for kind, title in KINDS.items():
         found = flips.of(kind)
         if found:
@@ -145,7 +147,7 @@ def _outcomes(rows: Sequence[Row]) -> Iterator[str]:
         scores = [float(row["score"] or 0) for row in mine if row["status"] != "error"]  # type: ignore[arg-type]
         mean = f"{100 * sum(scores) / len(scores):.2f}" if scores else "n/a"
         lines.append((arm, str(len(mine)), mean, *(str(counts[word]) for word in words)))
-    yield from _table("outcomes by arm", ("arm", "cells", "mean score", *words), lines)
+    yield from grid("outcomes by arm", ("arm", "cells", "mean score", *words), lines)
     yield '<p class="note">Mean score in percent over the cells that were answered, an unparsed answer scoring 0.</p>'
 
 
@@ -202,20 +204,6 @@ def _by_arm(rows: Iterable[Row]) -> dict[str, list[Row]]:
     for row in rows:
         found.setdefault(f"{row['suite']}:{arm_name(row)}", []).append(row)
     return dict(sorted(found.items()))
-
-
-def _table(name: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    yield f'<div class="wide" role="region" aria-label="{escape(name)}" tabindex="0"><table><thead><tr>'
-    yield "".join(f'<th scope="col"{_number(i)}>{escape(column)}</th>' for i, column in enumerate(columns))
-    yield "</tr></thead><tbody>"
-    for row in rows:
-        cells = "".join(f'<td class="n">{escape(text)}</td>' for text in row[1:])
-        yield f'<tr><th scope="row">{escape(row[0])}</th>{cells}</tr>'
-    yield "</tbody></table></div>"
-
-
-def _number(place: int) -> str:
-    return ' class="n"' if place else ""
 
 
 def _open(wanted: bool) -> str:

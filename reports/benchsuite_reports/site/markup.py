@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from benchsuite.outcome import clean_text
 
@@ -44,6 +44,18 @@ def first_words(text: str | None, length: int = 60) -> str:
 
 def count_of(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def grid(name: str, columns: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> Iterator[str]:
+    """A table of texts that scrolls by itself; the first ``words`` columns hold words, the others numbers."""
+    yield f'<div class="wide" role="region" aria-label="{escape(name)}" tabindex="0"><table><thead><tr>'
+    kinds = ["" if place < words else ' class="n"' for place in range(len(columns))]
+    yield "".join(f'<th scope="col"{kind}>{escape(text)}</th>' for kind, text in zip(kinds, columns, strict=True))
+    yield "</tr></thead><tbody>"
+    for first, *rest in rows:
+        cells = "".join(f"<td{kind}>{escape(text)}</td>" for kind, text in zip(kinds[1:], rest, strict=True))
+        yield f'<tr><th scope="row">{escape(first)}</th>{cells}</tr>'
+    yield "</tbody></table></div>"
 
 
 def page(title: str, body: Sequence[str], up: str = "", style: str = "") -> str:

@@ -21,6 +21,11 @@ EXCERPT = 160
 """Characters of a long text that stand in the page; the whole is shown in a frame."""
 SHARED = 80
 """Characters from which a text of no item, sent in several arms, stands once at the end of the page."""
+NOTE = (
+    "Every part of a request is led by its kind, a message's own text by none. A number in a frame stands for a text "
+    "that several arms have; it is whole further down. An image called smaller was made so for this page; all were "
+    "checked against the sha256 of what was sent, and benchsuite inspect shows them as sent."
+)
 _SHORT_KEY = 12
 
 
@@ -80,7 +85,8 @@ def render_question(shown: QuestionPage) -> str:
         [
             '<header><p><a href="../index.html">the run</a> · <a href="#arms">all arms</a></p>',
             *check,
-            f'<h1 dir="auto">{escape(shown.text)}</h1>{facts_list(facts)}</header><main>',
+            f'<h1 dir="auto">{escape(shown.text)}</h1>{facts_list(facts)}',
+            f'<p class="note">{NOTE}</p></header><main>',
             *(line for cell in shown.cells for line in _cell(cell, parts)),
             *parts.shared_texts(),
             *_arms(shown),
@@ -263,7 +269,7 @@ def _picture(stored: Stored, picture: Picture, number: int) -> str:
     name = f"image {number}, {picture.width}x{picture.height}"
     if not stored.file:
         return f'<p class="gone">{name}: {escape(stored.problem)}</p>'
-    words = f"{picture.treatment}{'; a decoy' if picture.replaces else ''}"
+    words = f"{picture.treatment}{'; a decoy' if picture.replaces else ''}{'; smaller' if stored.smaller else ''}"
     return (
         f'<img src="../images/{stored.file}" alt="{name}" width="{picture.width}" height="{picture.height}" '
         f'loading="lazy"/><p class="c">{number}: {escape(words)}</p>'

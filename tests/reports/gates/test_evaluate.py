@@ -465,4 +465,4 @@ def test_the_test_is_of_the_difference_that_is_shown_where_clusters_differ_in_si
             row["cluster"] = "large"
     found = only(judge("memlens.accuracy:-3pp", run, baseline)).measured
     assert found.permutation.estimate == pytest.approx(found.difference) == pytest.approx(-13 / 40)
-    assert found.permutation.p == 1.0  # no signing takes the total further from 0 than 20 - 7 but with the 20 in it
+    assert found.permutation.p == 1.0  # every signing of 20 and seven ones is 13 or more from 0
