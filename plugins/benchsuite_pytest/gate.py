@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from benchsuite_reports.gates.evaluate import GateReport
     from benchsuite_reports.gates.grammar import Gate
 
-EXIT_GATE = 10
 GATES = "gates.json"
 SUMMARY = "summary.md"
 Row = dict[str, Any]

@@ -10,10 +10,11 @@ import pytest
 
 from benchsuite.errors import BenchError
 from benchsuite_pytest.collect import REFUSED
-from benchsuite_pytest.gate import EXIT_GATE, Gatekeeper, Verdict
+from benchsuite_pytest.gate import Gatekeeper, Verdict
 from benchsuite_pytest.session import EXIT_INCOMPLETE, BenchSession
 from benchsuite_pytest.tables import Reported
 from benchsuite_pytest.terminal import DIRECT_ROW, ROW, WORD, status, write_causes, write_missing
+from benchsuite_reports.gates import EXIT_GATE
 
 
 class Results:

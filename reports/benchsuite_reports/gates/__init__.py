@@ -1,0 +1,5 @@
+"""Gates: a run held against earlier ones, by rows alone. ``grammar`` reads them, ``evaluate`` judges, ``summary`` says
+what came of it."""
+
+EXIT_GATE = 10
+"""The exit status of a run whose gates were not met."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchsuite.errors import ConfigError
-from benchsuite.runs import RunSummary, check_name, find_run, is_run, list_runs, read_info
+from benchsuite.runs import check_name, find_run, is_run, list_runs, read_info
 
 OPTION = "--bench-compare"
 LAST_GREEN = "last-green"
@@ -50,14 +50,10 @@ def resolve(name: str, bench_dir: Path, save: str = "", current: Path | None = N
 
 def _last_green(bench_dir: Path, save: str, current: Path | None) -> Baseline:
     runs = list_runs(bench_dir) if bench_dir.is_dir() else []
-    green = [run for run in runs if _is_green(run, save) and not _same_folder(run.path, current)]
+    green = [run for run in runs if run.name == save and run.exit == 0 and not _same_folder(run.path, current)]
     if not green:
         return Baseline(LAST_GREEN, None, f"no finished run {save!r} with exit 0 yet")
     return Baseline(LAST_GREEN, green[-1].path)
-
-
-def _is_green(run: RunSummary, save: str) -> bool:
-    return run.name == save and run.finished is not None and run.exit == 0
 
 
 def _usable(name: str, path: Path) -> Path:

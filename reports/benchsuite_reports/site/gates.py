@@ -45,16 +45,17 @@ def gates_lines(judgements: Sequence[Judgement], link: Link) -> Iterator[str]:
         slices, moved = each.get("slices", ()), list(_moved(each))
         if not slices and not moved:
             continue
-        name = f"{each['gate']} against {each['baseline']}: {count_of(len(moved), 'question')} moved"
-        yield f"<details><summary>{escape(name)}</summary>"
-        rows = [
-            (f"{part['kind']} {part['name']}", *_numbers(part, ("n", "a", "b", "difference", "p"))) for part in slices
-        ]
+        title = f"{each['gate']} against {each['baseline']}: {count_of(len(moved), 'question')} moved"
+        yield f"<details><summary>{escape(title)}</summary>"
+        names = ("n", "a", "b", "difference", "p")
+        rows = [(f"{part['kind']} {part['name']}", *_numbers(part, names)) for part in slices]
         yield from grid(f"slices of {each['gate']}", SLICE_COLUMNS, rows)
-        for title, wanted in (("fell", lambda number: number < 0), ("rose", lambda number: number > 0)):
-            found = [_question(str(each["suite"]), name, link) for name, number in moved if wanted(number)]
+        fell = [question for question, size in moved if size < 0]
+        rose = [question for question, size in moved if size > 0]
+        for word, found in (("fell", fell), ("rose", rose)):
             if found:
-                yield f'<p class="links">{title}: {" ".join(found)}</p>'
+                links = " ".join(_question(str(each["suite"]), name, link) for name in found)
+                yield f'<p class="links">{word}: {links}</p>'
         yield "</details>"
 
 

@@ -9,13 +9,14 @@ from typing import Any
 from urllib.parse import quote
 
 from benchsuite.outcome import WORDS
+from benchsuite_reports.arms import answered, score_of
 from benchsuite_reports.inspect import arm_name
 from benchsuite_reports.site.flips import LOST, OTHER, WON, Flip, Flips, by_arm
 from benchsuite_reports.site.gates import Judgement, gates_lines
 from benchsuite_reports.site.markup import count_of, escape, facts_list, first_words, grid, page, safe_name
 from benchsuite_reports.site.question import FOLDER, cell_link, page_name
 from benchsuite_reports.site.tables import as_html
-from benchsuite_reports.table import PIPELINE_CHECK, Row, Table
+from benchsuite_reports.table import PIPELINE_CHECK, Row, Table, percent
 
 ENDINGS = tuple(word for words in WORDS.values() for word in words)
 KINDS = {LOST: "lost: the score fell", WON: "won: the score rose", OTHER: "another outcome of the same score"}
@@ -24,12 +25,11 @@ TO_TOP = '<p class="up"><a href="#top">to the top</a></p>'
 
 @dataclass(frozen=True, slots=True)
 class ShownFigure:
-    """``file`` lies in the folder ``figures``; ``title`` and ``caption`` are its own."""
+    """``file`` lies in the folder ``figures``."""
 
     id: str
     title: str
     file: str
-    caption: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +139,12 @@ def _flip(flip: Flip, arm: str) -> str:
 
 
 def _outcomes(rows: Sequence[Row]) -> Iterator[str]:
-    arms = _by_arm(rows)
     words = [word for word in ENDINGS if any(row["word"] == word for row in rows)]
     lines = []
-    for arm, mine in arms.items():
+    for arm, mine in _by_arm(rows).items():
         counts = Counter(str(row["word"]) for row in mine)
-        scores = [float(row["score"] or 0) for row in mine if row["status"] != "error"]  # type: ignore[arg-type]
-        mean = f"{100 * sum(scores) / len(scores):.2f}" if scores else "n/a"
+        scores = [score_of(row) for row in mine if answered(row)]
+        mean = percent(sum(scores) / len(scores)) if scores else "n/a"
         lines.append((arm, str(len(mine)), mean, *(str(counts[word]) for word in words)))
     yield from grid("outcomes by arm", ("arm", "cells", "mean score", *words), lines)
     yield '<p class="note">Mean score in percent over the cells that were answered, an unparsed answer scoring 0.</p>'
@@ -173,9 +172,8 @@ def _tables(shown: Index) -> Iterator[str]:
 
 def _figures(figures: Sequence[ShownFigure]) -> Iterator[str]:
     for each in figures:
-        yield f'<figure id="figure-{safe_name(each.id)}"><img src="figures/{safe_name(each.id)}.'
-        yield f'{escape(each.file.rpartition(".")[2])}" alt="{escape(each.title)}" loading="lazy"/>'
-        yield f"<figcaption>{escape(' '.join((each.title, *each.caption)))}</figcaption></figure>"
+        yield f'<figure id="figure-{safe_name(each.id)}"><img src="figures/{escape(each.file)}" '
+        yield f'alt="{escape(each.title)}" loading="lazy"/><figcaption>{escape(each.title)}</figcaption></figure>'
 
 
 def _cells(rows: Sequence[Row]) -> Iterator[str]:
