@@ -93,6 +93,13 @@ class Scorer:
     labels: Callable[[Question], Sequence[str]] = lambda question: ()
 
 
+class TableLike(Protocol):
+    """What the reports make of rows; they stand downstream and are not known here."""
+
+    @property
+    def id(self) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
 class SuiteAxis:
     name: str
@@ -136,6 +143,7 @@ class Registry:
     deliveries: dict[str, Delivery] = field(default_factory=dict)
     transports: dict[str, Callable[[], Transport]] = field(default_factory=dict)
     suite_axes: dict[str, SuiteAxis] = field(default_factory=dict)
+    tables: dict[str, TableLike] = field(default_factory=dict)
 
     def corpus(self, suite: str, source: Callable[[str], Source], default: str, protocol: Path | None = None) -> None:
         """A suite: its name is also its marker. ``default`` is the corpus used when none is named."""
@@ -176,6 +184,10 @@ class Registry:
         if name in self.axis_order:
             raise ConfigError(f"axis {name!r} is registered already")
         self.suite_axes[name] = SuiteAxis(name, tuple(values), default)
+
+    def table(self, spec: TableLike) -> None:
+        """A table of one's own, a ``benchsuite_reports.table.TableSpec``; experiments name it by its id."""
+        _add(self.tables, spec.id, spec, "table")
 
     @property
     def axis_order(self) -> tuple[str, ...]:

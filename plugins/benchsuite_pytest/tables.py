@@ -36,7 +36,7 @@ def make_tables(store: RunStore, rows: Sequence[Mapping[str, Any]], prepared: Pr
     from benchsuite_reports.contents import Contents
     from benchsuite_reports.figure import write_figures
     from benchsuite_reports.table import RunFacts
-    from benchsuite_reports.write import discover_figures, write_tables
+    from benchsuite_reports.write import discover_figures, needs_tokens, own_tables, write_tables
 
     experiments = store.info["experiments"].values()
     ids = sorted({table for experiment in experiments for table in experiment["tables"]})
@@ -45,10 +45,11 @@ def make_tables(store: RunStore, rows: Sequence[Mapping[str, Any]], prepared: Pr
         return Reported()
     store.info["index_costs"] = sum_costs(store.path)
     cache = prepared.settings.folder / "cache"
-    tokens, problems = _count_tokens(store, rows, prepared, ids)
+    own = own_tables(registry.tables.values())
+    tokens, problems = _count_tokens(store, rows, prepared, needs_tokens(ids, own))
     with open_certificates({store.path.name: store.path}, [cache], registry.deliveries) as certificates:
         facts = RunFacts.from_info(store.info, store.path.name, tokens, certificates)
-        tables, faults = write_tables(store.path, rows, facts, [*ids, *declared])
+        tables, faults = write_tables(store.path, rows, facts, [*ids, *declared], own)
         write_atomic(store.path / CERTIFICATES, "".join(f"{line}\n" for line in certificates.lines()))
     figures = discover_figures()
     contents = Contents([cache])
@@ -63,12 +64,11 @@ def make_tables(store: RunStore, rows: Sequence[Mapping[str, Any]], prepared: Pr
 
 
 def _count_tokens(
-    store: RunStore, rows: Sequence[Mapping[str, Any]], prepared: Prepared, ids: Sequence[str]
+    store: RunStore, rows: Sequence[Mapping[str, Any]], prepared: Prepared, needed: bool
 ) -> tuple[TokenCounts | None, list[str]]:
     from benchsuite_reports.tokens import count_tokens, write_tokens
-    from benchsuite_reports.write import needs_tokens
 
-    if not needs_tokens(ids):
+    if not needed:
         return None, []
     try:
         corpora = {corpus.digest: corpus for corpus in prepared.corpora.values()}

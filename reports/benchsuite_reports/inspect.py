@@ -275,7 +275,10 @@ def _facts(row: Row, facts: RunFacts) -> Iterator[tuple[str, str]]:
     yield "images", f"{row['n_images']}; {row['n_missing']} missing"
     tokens = (("usage.prompt", "prompt"), ("usage.completion", "completion"), ("image_tokens", "images by 32x32"))
     yield "tokens", "; ".join(f"{name} {'unknown' if row[key] is None else row[key]}" for key, name in tokens)
-    yield "reply", "from the cache" if run["cached"] else f"asked in this run, tries: {run['attempts']}"
+    yield (
+        "reply",
+        "from the cache" if run.get("cached") else f"asked in this run, tries: {run.get('attempts', 'unknown')}",
+    )
     yield "scorer", str(row["scorer"])
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import importlib
+import importlib.util
 import json
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType, ModuleType
 
 from benchsuite.errors import BenchError, ConfigError
 from benchsuite.files import write_atomic
+from benchsuite.registry import Registry
 from benchsuite.runs import Run, find_run, list_runs, load_run
 from benchsuite_reports.arms import Condition, group_rows
 from benchsuite_reports.certified import Certificates, open_certificates, recorded_presets
@@ -24,7 +28,7 @@ from benchsuite_reports.site.flips import Flips, find_flips
 from benchsuite_reports.site.tables import table_page
 from benchsuite_reports.table import Row, RunFacts, Table, TableSpec
 from benchsuite_reports.tokens import read_tokens
-from benchsuite_reports.write import discover_figures, discover_tables
+from benchsuite_reports.write import discover_figures, discover_tables, own_tables
 
 EXAMPLES = """examples:
   benchsuite report                                            what the newest finished run can fill, and what not
@@ -48,14 +52,15 @@ def report_command(argv: list[str]) -> int:
     if options.standalone and options.format != "latex":
         raise ConfigError("--standalone goes with --format latex")
     run = load_run(_find(options.bench_dir, options.run))
+    own = plugin_tables(options.plugin)
     if options.table:
-        problems = _tables(run, options)
+        problems = _tables(run, options, own)
     elif options.all or options.format == "html":
-        problems = _everything(run, options)
+        problems = _everything(run, options, own)
     elif options.format or options.out:
         raise ConfigError("--format and --out need --table ID or --all: say what to write")
     else:
-        problems = _list(run)
+        problems = _list(run, own)
     for problem in problems:
         sys.stderr.write(f"benchsuite: {problem}\n")
     return 0
@@ -79,6 +84,13 @@ def _parser() -> argparse.ArgumentParser:
         "--out", type=Path, metavar="DIR|FILE", help="where to write (default: print; with --all: the run's folder)"
     )
     parser.add_argument("--against", default="", metavar="RUN", help="the baseline whose changes the pages show")
+    parser.add_argument(
+        "--plugin",
+        action="append",
+        default=[],
+        metavar="FILE|MODULE",
+        help="pytest plugin or conftest.py that registers tables of its own (pytest_bench_register)",
+    )
     parser.add_argument("--standalone", action="store_true", help="of latex: a whole document, not the table alone")
     parser.add_argument(
         "--bench-dir",
@@ -125,10 +137,37 @@ def open_source(run: Run, bench_dir: Path) -> Iterator[Source]:
         yield Source(run, rows, facts, caches, certificates)
 
 
-def fill(source: Source, ids: Collection[str] | None = None) -> tuple[Filled, list[str]]:
+def plugin_tables(plugins: Sequence[str]) -> dict[str, TableSpec]:
+    """The tables that pytest plugins register, by id. Raises ConfigError for one that cannot be loaded."""
+    registry = Registry()
+    for name in plugins:
+        try:
+            module = _load(name)
+            module.pytest_bench_register(registry)
+        except Exception as error:
+            raise ConfigError(f"--plugin {name}: {_words(error)}") from None
+    return own_tables(registry.tables.values())
+
+
+def _load(name: str) -> ModuleType:
+    if not name.endswith(".py"):
+        sys.path.insert(0, str(Path.cwd()))  # as pytest -p does
+        return importlib.import_module(name)
+    spec = importlib.util.spec_from_file_location(f"benchsuite_report_{Path(name).stem}", Path(name).resolve())
+    if spec is None or spec.loader is None:
+        raise ConfigError("not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def fill(
+    source: Source, ids: Collection[str] | None = None, own: Mapping[str, TableSpec] = MappingProxyType({})
+) -> tuple[Filled, list[str]]:
     """The tables and figures named, or all, with a line for each that has no row, and one for each that is refused or
     has a fault, which never loses the others."""
     specs, problems = discover_tables()
+    specs = {**specs, **own}
     figures = discover_figures()
     unknown = [name for name in ids or () if name not in specs and name not in figures]
     problems += [f"table {name}: no such table; there are {', '.join([*specs, *figures])}" for name in unknown]
@@ -147,9 +186,7 @@ def fill(source: Source, ids: Collection[str] | None = None) -> tuple[Filled, li
                 continue
             tables.append(table)
             if spec.needs_tokens and source.facts.tokens is None:
-                problems.append(
-                    f"table {name}: the run counted no tokens (tokens.json): what it shows of them is empty"
-                )
+                problems.append(f"table {name}: the run counted no tokens (tokens.json), so it shows none")
     with closing(Contents(source.caches)) as contents:
         for name, drawing in figures.items():
             if ids is None or name in ids:
@@ -176,11 +213,11 @@ def missing_arms(conditions: Sequence[Condition], rows: Sequence[Row]) -> list[s
     return [condition.name for condition in conditions if condition.name not in there]
 
 
-def _tables(run: Run, options: argparse.Namespace) -> list[str]:
+def _tables(run: Run, options: argparse.Namespace, own: Mapping[str, TableSpec]) -> list[str]:
     """Print the tables that were asked for, or write them to ``--out``."""
     form: str = options.format or "text"
     with open_source(run, options.bench_dir) as source:
-        filled, problems = fill(source, options.table)
+        filled, problems = fill(source, options.table, own)
     problems += filled.unfilled
     render = as_latex_document if options.standalone else PRINTED[form]
     texts = {table.id: render(table) for table in filled.tables}
@@ -211,12 +248,12 @@ def _joined(texts: Sequence[str], form: str) -> str:
     return "\n".join(texts)
 
 
-def _everything(run: Run, options: argparse.Namespace) -> list[str]:
+def _everything(run: Run, options: argparse.Namespace, own: Mapping[str, TableSpec]) -> list[str]:
     """Write what ``--all`` and ``--format`` ask for."""
     flips = _flips(run, options)
     forms = {options.format: PRINTED[options.format]} if options.format else _FILES
     with open_source(run, options.bench_dir) as source:
-        filled, problems = fill(source)
+        filled, problems = fill(source, own=own)
         if options.all and options.format != "html":
             out: Path = options.out or run.path / "tables"
             for table in filled.tables:
@@ -251,11 +288,12 @@ def _flips(run: Run, options: argparse.Namespace) -> Flips | None:
     return find_flips(f"run {other.path.resolve().name}", other.path, other.rows, run.rows)
 
 
-def _list(run: Run) -> list[str]:
+def _list(run: Run, own: Mapping[str, TableSpec]) -> list[str]:
     """What the run can fill, by a look at its rows alone: nothing is certified."""
     facts = RunFacts.from_info(run.info, run.path.resolve().name, read_tokens(run.path))
     rows = tuple(run.rows.values())
     specs, problems = discover_tables()
+    specs = {**specs, **own}
     print(f"run {facts.run}: {len(rows)} cells")
     for name, spec in specs.items():
         try:

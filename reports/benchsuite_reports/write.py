@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 import benchsuite_reports
-from benchsuite.errors import BenchError
+from benchsuite.errors import BenchError, ConfigError
 from benchsuite.files import write_atomic
 from benchsuite_reports.figure import FigureSpec
 from benchsuite_reports.formats import FORMATS
@@ -44,10 +45,20 @@ def _discover(name: str, kind: type[Spec]) -> tuple[dict[str, Spec], list[str]]:
     return dict(sorted(found.items(), key=lambda each: _natural(each[0]))), problems
 
 
-def needs_tokens(ids: Collection[str]) -> bool:
+def needs_tokens(ids: Collection[str], own: Mapping[str, TableSpec] = MappingProxyType({})) -> bool:
     """Whether one of these tables shows token counts, which have to be taken first (``tokens.count_tokens``)."""
-    specs, _ = discover_tables()
+    specs = {**discover_tables()[0], **own}
     return any(specs[name].needs_tokens for name in ids if name in specs)
+
+
+def own_tables(registered: Iterable[object]) -> dict[str, TableSpec]:
+    """What third parties registered, by id. Raises ConfigError for what is no TableSpec."""
+    found: dict[str, TableSpec] = {}
+    for spec in registered:
+        if not isinstance(spec, TableSpec):
+            raise ConfigError(f"registry.table: {type(spec).__name__} is no TableSpec")
+        found[spec.id] = spec
+    return found
 
 
 def _natural(table: str) -> list[tuple[str, int]]:
@@ -56,13 +67,19 @@ def _natural(table: str) -> list[tuple[str, int]]:
 
 
 def write_tables(
-    run_dir: Path, rows: Sequence[Row], facts: RunFacts, ids: Collection[str] | None = None
+    run_dir: Path,
+    rows: Sequence[Row],
+    facts: RunFacts,
+    ids: Collection[str] | None = None,
+    own: Mapping[str, TableSpec] = MappingProxyType({}),
 ) -> tuple[list[Table], list[str]]:
     """Build and write ``tables/<id>.{md,csv,json,tex}``: the tables named, or all that have rows.
 
-    Returns the tables written and a line per table that could not be: a fault in one never loses the others.
+    ``own`` are tables beside those of this package. Returns the tables written and a line per table that could not be:
+    a fault in one never loses the others.
     """
     specs, problems = discover_tables()
+    specs = {**specs, **own}
     figures = discover_figures()
     unknown = [name for name in ids or () if name not in specs and name not in figures]
     problems += [f"table {name}: no such table; there are {', '.join([*specs, *figures])}" for name in unknown]

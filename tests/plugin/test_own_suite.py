@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 CONFTEST = """
@@ -98,3 +102,65 @@ def test_a_faulty_finish_hook_fails_the_run_and_loses_nothing(own, endpoint, wor
     assert result.ret == 1
     assert len(own.rows()) == 3
     result.stdout.fnmatch_lines(["benchsuite: pytest_bench_finish: ValueError: no disk", "outcomes: 3 right"])
+
+
+NIGHTLY = """
+import pytest
+from benchsuite_reports.table import Block, Table, TableSpec
+
+pytestmark = pytest.mark.mine
+
+@pytest.mark.experiment(
+    retrieval=["recency"], delivery=["noimg", "pixels"], contrasts=["delivery: noimg -> pixels"], tables=["mine_t1"]
+)
+def test_mine(outcome):
+    assert outcome.answered
+"""
+TABLE = """
+
+def build(rows, facts):
+    from benchsuite_reports.table import Block, Table
+
+    right = sum(row["score"] or 0 for row in rows if row["suite"] == "mine")
+    return Table("mine_t1", "How many are right", ("right",), (Block("all", (), ((str(int(right)),),)),))
+
+
+_register = pytest_bench_register
+
+
+def pytest_bench_register(registry):
+    from benchsuite_reports.table import TableSpec
+
+    _register(registry)
+    registry.table(TableSpec("mine_t1", build))
+"""
+
+
+def test_one_case_file_and_one_table_get_saving_comparing_gates_and_reports(own, endpoint):
+    """Nothing but a suite, a case file and a table: everything around them comes with benchsuite."""
+    own.corpus(12)
+    folder = own.pytester.path
+    (folder / "cases" / "test_delivery.py").write_text(NIGHTLY)
+    own.pytester.makeconftest(CONFTEST.replace("SCORER", "True") + TABLE)
+    mine = ("-m", "mine", "--bench-corpus", "mine=corpus", "--bench-cache", "off")
+    gates = ("--bench-compare", "anchor", "--bench-compare-fail", "mine.accuracy:-3pp@p<0.05")
+    endpoint.script = lambda body: "eulavX"  # as long as a gold answer of one digit
+    assert own.run(*mine, "--bench-save", "anchor").ret == 0
+    assert "20" in (own.runs[-1] / "tables" / "mine_t1.csv").read_text()
+    assert own.run(*mine, "--bench-save", "nightly", *gates, workers=2).ret == 0
+    endpoint.script = lambda body: "far too long to be right"
+    failed = own.run(*mine, "--bench-save", "nightly", *gates)
+    assert failed.ret == 10, failed.stdout.str()
+    failed.stdout.fnmatch_lines(["FAIL mine.accuracy against anchor*"])
+    tool = Path(sys.executable).with_name("benchsuite")
+
+    def benchsuite(*args: str) -> str:
+        done = subprocess.run([str(tool), *args], cwd=folder, capture_output=True, text=True, timeout=100, check=True)
+        return done.stdout
+
+    assert "12/12" in benchsuite("report", "--run", "nightly", "--table", "contrasts")
+    assert "right" in benchsuite("report", "--run", "anchor", "--table", "mine_t1", "--plugin", "conftest.py")
+    assert "20" in benchsuite("report", "--run", "anchor", "--table", "mine_t1", "--plugin", "conftest.py")
+    assert "20/0" in benchsuite("compare", "nightly", "anchor", "--a", "delivery=noimg", "--b", "delivery=noimg") or (
+        "10/0" in benchsuite("compare", "nightly", "anchor", "--a", "delivery=noimg", "--b", "delivery=noimg")
+    )

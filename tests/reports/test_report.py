@@ -91,11 +91,11 @@ def test_every_table_and_figure_is_written_in_every_form_or_named(planted, plant
     tables, figures = discover_tables()[0], discover_figures()
     filled = [name for name in tables if {f"{name}.{form}" for form in ("md", "csv", "json", "tex")} <= there]
     drawn = [name for name in figures if {f"{name}.{form}" for form in ("json", "svg", "png")} <= there]
-    assert named == {"contrasts"}
+    assert named == {"contrasts", "delivermem_cost"}  # the planted rows have no prompt tokens
     assert {*filled, *drawn, *named} | faulty == {*tables, *figures}
     assert faulty - {"delivermem_f3"} <= {"delivermem_e6", "delivermem_t18"}  # no calls were planted, no tokens counted
     assert len(filled) == len(tables) - 1
-    assert len(drawn) == len(figures) - 1
+    assert set(drawn) == {"delivermem_kcurve", "delivermem_types"}
     assert (run / "report" / "index.html").is_file()
     for name in filled:
         ElementTree.fromstring(report("--table", name, "--format", "html")[0])
@@ -140,7 +140,7 @@ def test_one_table_is_printed_in_each_form(planted, plant, report, form):
         assert ODD in "".join(ElementTree.fromstring(out).itertext())
         assert "<b>" not in out.partition("<main>")[2]
     elif form == "latex":
-        assert r"m\&m\_50\%\$\#\{x\}\textasciitilde{}\textasciicircum{}\textbackslash{} \textless{}b\textgreater{}" in out
+        assert r"m\&m\_50\%\$\#\{x\}\textasciitilde{}\textasciicircum{}\textbackslash{} \textless{}b" in out
     else:
         assert "Table 1" in out
 
@@ -268,7 +268,7 @@ def test_a_suite_of_another_kind_has_its_contrasts_and_its_pages(planted, plant,
 def cells_of(latex: str) -> Mapping[str, set[int]]:
     """The numbers of cells of the rows of each tabular, by its columns."""
     found = {}
-    for kinds, body in re.findall(r"\\begin\{tabular\}\{(.*)\}\n(.*?)\\end\{tabular\}", latex, re.S):
+    for kinds, body in re.findall(r"\\begin\{tabular\}\{([^\n]*)\}\n(.*?)\\end\{tabular\}", latex, re.S):
         rows = [line for line in body.splitlines() if line.endswith(r"\\") and "multicolumn" not in line]
         found[kinds] = {len(re.split(r"(?<!\\)&", row)) for row in rows}
     return found

@@ -372,6 +372,7 @@ def _json(each: Judgement) -> dict[str, object]:
     result: dict[str, object] = {
         "gate": each.gate.text,
         "suite": each.suite,
+        "metric": each.gate.metric,
         "baseline": each.baseline.name,
         "run": each.baseline.path.name if each.baseline.path is not None else None,
         "verdict": each.verdict,

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from benchsuite.errors import DataError
+from benchsuite_reports.gates.grammar import AMOUNTS
 from benchsuite_reports.site.markup import count_of, escape, grid
+from benchsuite_reports.table import p_value, percent, signed
 
 FILE = "gates.json"
 COLUMNS = ("gate", "against", "verdict", "why", "questions", "baseline", "run", "difference", "p", "Holm p")
@@ -48,7 +50,8 @@ def gates_lines(judgements: Sequence[Judgement], link: Link) -> Iterator[str]:
         title = f"{each['gate']} against {each['baseline']}: {count_of(len(moved), 'question')} moved"
         yield f"<details><summary>{escape(title)}</summary>"
         names = ("n", "a", "b", "difference", "p")
-        rows = [(f"{part['kind']} {part['name']}", *_numbers(part, names)) for part in slices]
+        is_share = each.get("metric") not in AMOUNTS
+        rows = [(f"{part['kind']} {part['name']}", *_numbers(part, names, is_share)) for part in slices]
         yield from grid(f"slices of {each['gate']}", SLICE_COLUMNS, rows)
         fell = [question for question, size in moved if size < 0]
         rose = [question for question, size in moved if size > 0]
@@ -67,12 +70,20 @@ def _line(each: Judgement) -> tuple[str, ...]:
         f"{each['baseline']}{run}",
         str(each["verdict"]),
         str(each.get("reason") or ""),
-        *_numbers(each, names),
+        *_numbers(each, names, each.get("metric") not in AMOUNTS),
     )
 
 
-def _numbers(each: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...]:
-    return tuple("" if each.get(name) is None else f"{each[name]:.4g}" for name in names)
+def _numbers(each: Mapping[str, Any], names: Sequence[str], is_share: bool) -> tuple[str, ...]:
+    """Shares in percent and points, amounts as they are, each p to two digits."""
+    forms: Mapping[str, Callable[[float], str]] = {"p": p_value, "holm_p": p_value}
+    if is_share:
+        forms = {**forms, "a": percent, "b": percent, "difference": signed}
+    return tuple("" if each.get(name) is None else forms.get(name, _plain)(each[name]) for name in names)
+
+
+def _plain(value: float) -> str:
+    return f"{value:.4g}"
 
 
 def _moved(each: Judgement) -> Iterator[tuple[str, float]]:

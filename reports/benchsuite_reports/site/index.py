@@ -157,7 +157,7 @@ def _errors(rows: Sequence[Row]) -> Iterator[str]:
             causes.setdefault(f"{row['error.kind']}: {row['error.message']}", []).append(row)
     for cause, mine in sorted(causes.items(), key=lambda each: -len(each[1])):
         yield f"<details><summary>{count_of(len(mine), 'cell')}: {escape(cause)}</summary>"
-        yield f"<p>{_links(mine, with_arm=True)}</p></details>"
+        yield f'<p class="links">{_links(mine, with_arm=True)}</p></details>'
 
 
 def _tables(shown: Index) -> Iterator[str]:
