@@ -227,18 +227,18 @@ def _tex_tabulars(table: Table) -> Iterator[tuple[int, list[str]]]:
     for columns, blocks in itertools.groupby(table.blocks, lambda block: _columns(table, block)):
         stretch = list(blocks)
         layout = _tex_layout([columns, *(row for block in stretch for row in block.rows)])
-        begin = [layout.size, rf"\begin{{tabular}}{{{layout.kinds}}}", r"\toprule", _tex_row(columns)]
+        begin = [layout.size, rf"\begin{{tabular}}{{{layout.kinds}}}", r"\toprule", _tex_row(columns, layout)]
         end = [r"\bottomrule", r"\end{tabular}\par}\smallskip"]
         body: list[str] = []
         lines = 3
         for block in stretch:
-            heading = [r"\midrule", rf"\multicolumn{{{len(columns)}}}{{l}}{{{_tex_fitted(block.heading)}}} \\"]
+            heading = [r"\midrule", rf"\multicolumn{{{len(columns)}}}{{l}}{{{_tex_fitted(block.heading)}}} {_END}"]
             for place, row in enumerate(block.rows):
                 taken = layout.lines(row) + (0 if place else 1)
                 if body and lines + taken > PAGE - 4:
                     yield lines, [*begin, *body, *end]
                     body, lines, heading = ([] if place == 0 else [r"\midrule"]), 3, heading if place == 0 else []
-                body += [*(heading if place == 0 else []), _tex_row(row)]
+                body += [*(heading if place == 0 else []), _tex_row(row, layout)]
                 lines += taken
             if not block.rows:
                 body += heading
@@ -255,7 +255,7 @@ def _tex_notes(table: Table) -> Iterator[tuple[int, str]]:
     """Facts and notes, each a paragraph with the lines that it takes."""
 
     def paragraph(text: str) -> tuple[int, str]:
-        return 1 + len(text) // _LINE, rf"\parbox{{\linewidth}}{{\footnotesize {text}}}\par"
+        return 1 + len(text) // _LINE, rf"{{\footnotesize\raggedright\noindent {text}\par}}"
 
     for label, text in table.facts:
         yield paragraph(f"{_tex(label)}: {_tex(text)}.")
@@ -287,7 +287,7 @@ class _Layout:
 def _tex_layout(rows: Sequence[Sequence[str]]) -> _Layout:
     """Labels left, numbers right, in the largest type that fits; columns of words are paragraphs where they must be."""
     columns = range(len(rows[0]))
-    longest = [max(len(row[i]) for row in rows) for i in columns]
+    longest = [max(_tex_length(row[i]) for row in rows) for i in columns]
     words = [i for i in columns if longest[i] > _NARROWEST and any(" " in row[i].strip() for row in rows)]
     least = {i: max(_NARROWEST, max(len(word) for row in rows for word in row[i].split() or [""])) for i in words}
     for size in (*_SIZES, _SMALLEST):
@@ -317,6 +317,12 @@ def _shares(longest: Mapping[int, int], least: Mapping[int, int], room: float) -
     return shares
 
 
+def _tex_length(cell: str) -> int:
+    """Characters that a cell takes in print, where a power of ten is longer than it is written and signs are wide."""
+    return len(cell) + 3 * len(re.findall(r"\de-?\d", cell)) + len(re.findall(r"(?<!\w)[+-](?=\d)", cell))
+
+
+_END = r"\tabularnewline"  # of a row: where cells are ragged, \\ would end a line of theirs
 _TEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -343,7 +349,7 @@ _LATIN = "\u017f"
 
 def _tex(text: str) -> str:
     """Escaped; a character that no engine is sure to have stands as its code point."""
-    escaped = "".join(_tex_sign(char) for char in text)
+    escaped = "".join(_tex_sign(char) for char in text).replace(r"-\textgreater{}", r"$\rightarrow$")
     return re.sub(r"\bDelta\\_(\w)\b", r"$\\Delta_{\1}$", escaped)
 
 
@@ -357,10 +363,11 @@ def _tex_sign(char: str) -> str:
     return char if char.isalpha() and char <= _LATIN else f"[U+{ord(char):04X}]"
 
 
-def _tex_row(cells: Sequence[str]) -> str:
-    row = " & ".join(_tex_number(_tex(cell)) for cell in cells)
+def _tex_row(cells: Sequence[str], layout: _Layout) -> str:
+    ragged = [r"\raggedright " if width else "" for width in layout.widths]
+    row = " & ".join(f"{start}{_tex_number(_tex(cell))}" for start, cell in zip(ragged, cells, strict=True))
     guard = "{}" if row.startswith(("[", "*")) else ""  # else an option of the line above
-    return rf"{guard}{row} \\"
+    return f"{guard}{row} {_END}"
 
 
 def _tex_number(cell: str) -> str:

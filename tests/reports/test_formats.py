@@ -107,7 +107,7 @@ def test_latex_escapes_every_special_character():
     text = as_latex(table(blocks=(block,), title="R&D"))
     assert (
         r"\textbackslash{} \{ \} \$ \& \# \% \_ \textasciitilde{} \textasciicircum{} "
-        r"\textless{} \textgreater{} \textbar{} & 1 & 2 & 3 \\"
+        r"\textless{} \textgreater{} \textbar{} & 1 & 2 & 3 \tabularnewline"
     ) in text
     assert r"\caption{R\&D (pipeline check, not evidence)}" in text
     assert r"50\% of m\_1 \& more" in text
@@ -124,8 +124,8 @@ def test_latex_escapes_every_special_character():
 
 def test_latex_sets_signs_powers_and_deltas_as_mathematics_in_cells_only():
     text = as_latex(table())
-    assert r"gold & 43.93 & $+13.87$ & $1.2\times 10^{-4}$ \\" in text
-    assert r"text & 41.62 & $-0.58$ & 0.85 \\" in text
+    assert r"gold & 43.93 & $+13.87$ & $1.2\times 10^{-4}$ \tabularnewline" in text
+    assert r"text & 41.62 & $-0.58$ & 0.85 \tabularnewline" in text
     assert r"$\Delta_{D}$" in text
     assert "digest 12e45" in text
 

@@ -269,7 +269,7 @@ def cells_of(latex: str) -> Mapping[str, set[int]]:
     """The numbers of cells of the rows of each tabular, by its columns."""
     found = {}
     for kinds, body in re.findall(r"\\begin\{tabular\}\{([^\n]*)\}\n(.*?)\\end\{tabular\}", latex, re.S):
-        rows = [line for line in body.splitlines() if line.endswith(r"\\") and "multicolumn" not in line]
+        rows = [line for line in body.splitlines() if line.endswith(r"\tabularnewline") and "multicolumn" not in line]
         found[kinds] = {len(re.split(r"(?<!\\)&", row)) for row in rows}
     return found
 
@@ -295,7 +295,7 @@ KNOWN = {
     *("begin", "end", "centering", "caption", "label", "toprule", "midrule", "bottomrule", "multicolumn", "par"),
     *("smallskip", "parbox", "linewidth", "footnotesize", "scriptsize", "small", "tiny", "setlength", "tabcolsep"),
     *("textit", "textbackslash", "textasciitilde", "textasciicircum", "textless", "textgreater", "textbar"),
-    *("times", "Delta", "addtocounter"),
+    *("times", "Delta", "addtocounter", "raggedright", "noindent", "tabularnewline", "rightarrow"),
 }
 """What LaTeX has by itself, and booktabs."""
 
@@ -318,7 +318,7 @@ def test_long_words_and_many_columns_are_set_smaller_and_as_paragraphs():
     (kinds,) = cells_of(latex)
     assert r"p{" in kinds
     shares = [float(share) for share in re.findall(r"p\{([\d.]+)\\linewidth\}", kinds)]
-    assert sum(shares) < 0.75
+    assert sum(shares) < 0.95  # the rest is what stands between columns
     assert r"\setlength{\tabcolsep}" in latex
     assert r"\setlength{\tabcolsep}" not in as_latex(table([("short", "1")]))
 
