@@ -33,10 +33,8 @@ def make_tables(store: RunStore, rows: Sequence[Mapping[str, Any]], prepared: Pr
     """Write the tables and figures that the run's experiments name, the table of the contrasts that they declare, and
     the certificates of what these show; a fault in one never loses the others."""
     from benchsuite_reports.certified import open_certificates
-    from benchsuite_reports.contents import Contents
-    from benchsuite_reports.figure import write_figures
     from benchsuite_reports.table import RunFacts
-    from benchsuite_reports.write import discover_figures, needs_tokens, own_tables, write_tables
+    from benchsuite_reports.write import fill, needs_tokens, own_tables, write_figures, write_tables
 
     experiments = store.info["experiments"].values()
     ids = sorted({table for experiment in experiments for table in experiment["tables"]})
@@ -47,20 +45,15 @@ def make_tables(store: RunStore, rows: Sequence[Mapping[str, Any]], prepared: Pr
     cache = prepared.settings.folder / "cache"
     own = own_tables(registry.tables.values())
     tokens, problems = _count_tokens(store, rows, prepared, needs_tokens(ids, own))
+    folder = store.path / "tables"
     with open_certificates({store.path.name: store.path}, [cache], registry.deliveries) as certificates:
         facts = RunFacts.from_info(store.info, store.path.name, tokens, certificates)
-        tables, faults = write_tables(store.path, rows, facts, [*ids, *declared], own)
+        filled = fill(rows, facts, store.path, [cache], [*ids, *declared], own)
         write_atomic(store.path / CERTIFICATES, "".join(f"{line}\n" for line in certificates.lines()))
-    figures = discover_figures()
-    contents = Contents([cache])
-    try:
-        drawn, lacking = write_figures(
-            store.path, rows, facts, contents, figures, [name for name in ids if name in figures]
-        )
-    finally:
-        contents.close()
+    tables, faults = write_tables(folder, filled.tables)
+    drawn, undrawn = write_figures(folder, filled.figures)
     shown = [table for table in tables if table.id in ids or not ids]
-    return Reported(shown, drawn, [*problems, *faults, *lacking])
+    return Reported(shown, drawn, [*problems, *filled.problems, *filled.unfilled, *faults, *undrawn])
 
 
 def _count_tokens(

@@ -9,13 +9,12 @@ import io
 import json
 import math
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from benchsuite.errors import BenchError, ConfigError
-from benchsuite.files import write_atomic
+from benchsuite.errors import ConfigError
 from benchsuite.stats.bootstrap import bootstrap
 from benchsuite.stats.intervals import Interval, wilson
 from benchsuite_reports.arms import Condition, Facts, Group, Paired
@@ -168,47 +167,6 @@ def headed(title: str, pipeline_check: bool) -> str:
 
 def as_json(figure: Figure) -> str:
     return json.dumps(figure.data(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def write_figures(
-    run: Path,
-    rows: Sequence[Row],
-    facts: RunFacts,
-    contents: Contents,
-    specs: Mapping[str, FigureSpec],
-    ids: Collection[str],
-) -> tuple[list[str], list[str]]:
-    """Draw the figures named and write ``tables/<id>.{json,svg,png}``; the data first, it needs no matplotlib.
-
-    Returns the ids of those drawn and a line per figure that could not be; without matplotlib one line for all.
-    """
-    folder = run / "tables"
-    folder.mkdir(parents=True, exist_ok=True)
-    problems = [f"figure {name}: no such figure; there are {', '.join(specs)}" for name in ids if name not in specs]
-    drawn: list[str] = []
-    undrawn: list[str] = []
-    for name in (name for name in specs if name in ids):
-        try:
-            figure = specs[name].draw(rows, facts, run, contents)
-            if figure is None:
-                problems.append(f"figure {name}: no row of its arms")
-                continue
-            for old in _FORMS:  # never an older picture beside newer data
-                (folder / f"{name}.{old}").unlink(missing_ok=True)
-            write_atomic(folder / f"{name}.json", as_json(figure))
-            for form, picture in figure.pictures().items():
-                write_atomic(folder / f"{name}.{form}", picture)
-        except MissingMatplotlibError:
-            undrawn.append(name)
-        except Exception as error:  # a fault in one figure never loses the others
-            words = str(error) if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"
-            problems.append(f"figure {name}: {words}")
-        else:
-            drawn.append(name)
-    if undrawn:
-        needs = "to draw them: pip install benchsuite[report]"
-        problems.append(f"figures {', '.join(undrawn)}: only their data is written, {needs}")
-    return drawn, problems
 
 
 def group_caption(group: Group, about: Facts, paired: Paired | None = None) -> str:

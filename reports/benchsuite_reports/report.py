@@ -8,27 +8,36 @@ import importlib.util
 import json
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 
-from benchsuite.errors import BenchError, ConfigError
-from benchsuite.files import write_atomic
+from benchsuite.errors import ConfigError
 from benchsuite.registry import Registry
 from benchsuite.runs import Run, find_run, list_runs, load_run
-from benchsuite_reports.arms import Condition, group_rows
 from benchsuite_reports.certified import Certificates, open_certificates, recorded_presets
-from benchsuite_reports.contents import Contents, caches_of
-from benchsuite_reports.figure import Figure, FigureSpec, MissingMatplotlibError
+from benchsuite_reports.contents import caches_of
 from benchsuite_reports.figure import as_json as figure_json
 from benchsuite_reports.formats import FORMATS, as_latex_document, as_text
-from benchsuite_reports.site.build import REPORT, Filled, write_site
+from benchsuite_reports.site.build import REPORT, write_site
 from benchsuite_reports.site.flips import Flips, find_flips
 from benchsuite_reports.site.tables import table_page
 from benchsuite_reports.table import Row, RunFacts, Table, TableSpec
 from benchsuite_reports.tokens import read_tokens
-from benchsuite_reports.write import discover_figures, discover_tables, own_tables
+from benchsuite_reports.write import (
+    Filled,
+    discover_figures,
+    discover_tables,
+    fill,
+    lacking,
+    missing_arms,
+    own_tables,
+    words_of,
+    write_figures,
+    write_file,
+    write_tables,
+)
 
 EXAMPLES = """examples:
   benchsuite report                                            what the newest finished run can fill, and what not
@@ -124,6 +133,10 @@ class Source:
     caches: tuple[Path, ...]
     certificates: Certificates
 
+    def fill(self, ids: Collection[str] | None, own: Mapping[str, TableSpec]) -> Filled:
+        """The tables and figures named, or all."""
+        return fill(self.rows, self.facts, self.run.path, self.caches, ids, own)
+
 
 @contextmanager
 def open_source(run: Run, bench_dir: Path) -> Iterator[Source]:
@@ -145,7 +158,7 @@ def plugin_tables(plugins: Sequence[str]) -> dict[str, TableSpec]:
             module = _load(name)
             module.pytest_bench_register(registry)
         except Exception as error:
-            raise ConfigError(f"--plugin {name}: {_words(error)}") from None
+            raise ConfigError(f"--plugin {name}: {words_of(error)}") from None
     return own_tables(registry.tables.values())
 
 
@@ -161,64 +174,12 @@ def _load(name: str) -> ModuleType:
     return module
 
 
-def fill(
-    source: Source, ids: Collection[str] | None = None, own: Mapping[str, TableSpec] = MappingProxyType({})
-) -> tuple[Filled, list[str]]:
-    """The tables and figures named, or all, with a line for each that has no row, and one for each that is refused or
-    has a fault, which never loses the others."""
-    specs, problems = discover_tables()
-    specs = {**specs, **own}
-    figures = discover_figures()
-    unknown = [name for name in ids or () if name not in specs and name not in figures]
-    problems += [f"table {name}: no such table; there are {', '.join([*specs, *figures])}" for name in unknown]
-    tables: list[Table] = []
-    drawn: list[Figure] = []
-    unfilled: list[str] = []
-    for name, spec in specs.items():
-        if ids is None or name in ids:
-            try:
-                table = spec.build(source.rows, source.facts)
-            except Exception as error:  # a fault in one never loses the others
-                problems.append(f"table {name}: {_words(error)}")
-                continue
-            if not table.blocks:
-                unfilled.append(f"table {name}: {lacking(spec, source.rows)}")
-                continue
-            tables.append(table)
-            if spec.needs_tokens and source.facts.tokens is None:
-                problems.append(f"table {name}: the run counted no tokens (tokens.json), so it shows none")
-    with closing(Contents(source.caches)) as contents:
-        for name, drawing in figures.items():
-            if ids is None or name in ids:
-                try:
-                    figure = drawing.draw(source.rows, source.facts, source.run.path, contents)
-                except Exception as error:
-                    problems.append(f"figure {name}: {_words(error)}")
-                    continue
-                if figure is None:
-                    unfilled.append(f"figure {name}: {lacking(drawing, source.rows)}")
-                else:
-                    drawn.append(figure)
-    return Filled(tables, drawn, unfilled), problems
-
-
-def lacking(spec: TableSpec | FigureSpec, rows: Sequence[Row]) -> str:
-    """Why a table has no row: the arms that were not run, or what it says itself."""
-    missing = missing_arms(spec.conditions, rows)
-    return f"missing arms: {', '.join(missing)}" if missing else spec.empty
-
-
-def missing_arms(conditions: Sequence[Condition], rows: Sequence[Row]) -> list[str]:
-    there = {name for group in group_rows(rows, conditions) for name in group.rows}
-    return [condition.name for condition in conditions if condition.name not in there]
-
-
 def _tables(run: Run, options: argparse.Namespace, own: Mapping[str, TableSpec]) -> list[str]:
     """Print the tables that were asked for, or write them to ``--out``."""
     form: str = options.format or "text"
     with open_source(run, options.bench_dir) as source:
-        filled, problems = fill(source, options.table, own)
-    problems += filled.unfilled
+        filled = source.fill(options.table, own)
+    problems = [*filled.problems, *filled.unfilled]
     render = as_latex_document if options.standalone else PRINTED[form]
     texts = {table.id: render(table) for table in filled.tables}
     if form == "json":
@@ -232,11 +193,11 @@ def _tables(run: Run, options: argparse.Namespace, own: Mapping[str, TableSpec])
         print(_joined(list(texts.values()), form), end="")
         return problems
     if len(texts) == 1 and not filled.figures and out.suffix and not out.is_dir():
-        _write(out, next(iter(texts.values())))
+        write_file(out, next(iter(texts.values())))
         return problems
     for name, text in texts.items():
-        _write(out / f"{name}.{ENDINGS.get(form, form)}", text)
-    written, faults = _write_figures(out, filled.figures)
+        write_file(out / f"{name}.{ENDINGS.get(form, form)}", text)
+    written, faults = write_figures(out, filled.figures)
     if not texts and not written:
         raise ConfigError("; ".join([*problems, *faults]))
     return [*problems, *faults]
@@ -253,17 +214,17 @@ def _everything(run: Run, options: argparse.Namespace, own: Mapping[str, TableSp
     flips = _flips(run, options)
     forms = {options.format: PRINTED[options.format]} if options.format else _FILES
     with open_source(run, options.bench_dir) as source:
-        filled, problems = fill(source, own=own)
+        filled = source.fill(None, own)
+        problems = [*filled.problems]
         if options.all and options.format != "html":
             out: Path = options.out or run.path / "tables"
-            for table in filled.tables:
-                for name, form in forms.items():
-                    _write(out / f"{table.id}.{ENDINGS.get(name, name)}", form(table))
-            drawn, faults = _write_figures(out, filled.figures)
-            problems += faults
+            endings = {ENDINGS.get(name, name): form for name, form in forms.items()}
+            tables, faults = write_tables(out, filled.tables, endings)
+            drawn, undrawn = write_figures(out, filled.figures)
+            problems += [*faults, *undrawn]
             if options.out is None:
-                _write(run.path / CERTIFICATES, "".join(f"{line}\n" for line in source.certificates.lines()))
-            print(f"{out}: {len(filled.tables)} tables, {drawn} figures of run {source.facts.run}")
+                write_file(run.path / CERTIFICATES, "".join(f"{line}\n" for line in source.certificates.lines()))
+            print(f"{out}: {len(tables)} tables, {len(drawn)} figures of run {source.facts.run}")
             for line in filled.unfilled:
                 print(f"not filled: {line}")
             if not filled.tables and not filled.figures and options.format:
@@ -299,7 +260,7 @@ def _list(run: Run, own: Mapping[str, TableSpec]) -> list[str]:
         try:
             table = spec.build(rows, facts)
         except Exception as error:
-            print(f"  {name}: refused: {_words(error)}")
+            print(f"  {name}: refused: {words_of(error)}")
             continue
         if not table.blocks:
             print(f"  {name}: no: {lacking(spec, rows)}")
@@ -312,36 +273,6 @@ def _list(run: Run, own: Mapping[str, TableSpec]) -> list[str]:
     return problems
 
 
-def _write_figures(folder: Path, figures: Sequence[Figure]) -> tuple[int, list[str]]:
-    """The data of each, and its pictures where they can be drawn. Returns how many were drawn and what was not."""
-    undrawn: list[str] = []
-    for figure in figures:
-        _write(folder / f"{figure.id}.json", figure_json(figure))
-        for old in ("svg", "png"):  # never an older picture beside newer data
-            (folder / f"{figure.id}.{old}").unlink(missing_ok=True)
-        try:
-            pictures = figure.pictures()
-        except MissingMatplotlibError:
-            undrawn.append(figure.id)
-            continue
-        for form, picture in pictures.items():
-            _write(folder / f"{figure.id}.{form}", picture)
-    needs = "only their data is written, to draw them: pip install benchsuite[report]"
-    return len(figures) - len(undrawn), [f"figures {', '.join(undrawn)}: {needs}"] if undrawn else []
-
-
-def _write(path: Path, content: str | bytes) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(path, content)
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be written: {error.strerror or error}") from None
-
-
 def _run_id(row: Row) -> str:
     run = row["run"]
     return str(run.get("id", "")) if isinstance(run, Mapping) else ""
-
-
-def _words(error: Exception) -> str:
-    return str(error) if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"

@@ -6,6 +6,7 @@ import io
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -15,8 +16,9 @@ from PIL import Image as PillowImage
 
 from benchsuite.errors import DataError
 from benchsuite_reports.contents import Contents
-from benchsuite_reports.figure import Chart, FigureSpec, Panel, Point, Series, Strip, reach_of, spread, write_figures
+from benchsuite_reports.figure import Chart, FigureSpec, Panel, Point, Series, Strip, reach_of, spread
 from benchsuite_reports.table import RunFacts
+from benchsuite_reports.write import fill, write_figures
 
 NO_FACTS = RunFacts({})
 FOREST = Panel(
@@ -95,9 +97,8 @@ def test_places_that_stand_too_close_are_set_side_by_side():
     assert moved[0] * moved[3] == pytest.approx(4000**2, rel=0.01)  # about their middle
 
 
-def test_the_data_has_every_value_and_says_what_it_is(tmp_path, contents):
-    spec = FigureSpec("c1", lambda rows, facts, run, contents: chart(CURVE, pipeline_check=True))
-    assert write_figures(tmp_path, [], NO_FACTS, contents, {"c1": spec}, ["c1"]) == (["c1"], [])
+def test_the_data_has_every_value_and_says_what_it_is(tmp_path):
+    assert write_figures(tmp_path / "tables", [chart(CURVE, pipeline_check=True)]) == (["c1"], [])
     read = json.loads((tmp_path / "tables" / "c1.json").read_text())
     assert read["pipeline_check"] is True
     assert read["facts"] == {"corpus": "x"}
@@ -106,18 +107,17 @@ def test_the_data_has_every_value_and_says_what_it_is(tmp_path, contents):
     assert sorted(path.suffix for path in (tmp_path / "tables").iterdir()) == [".json", ".png", ".svg"]
 
 
-def test_without_matplotlib_the_data_is_written_and_one_line_says_what_is_missing(tmp_path, contents, monkeypatch):
+def test_without_matplotlib_the_data_is_written_and_one_line_says_what_is_missing(tmp_path, monkeypatch):
     (tmp_path / "tables").mkdir()
     (tmp_path / "tables" / "c1.png").write_bytes(b"of an earlier run")
     monkeypatch.setitem(sys.modules, "matplotlib", None)  # as if it were not installed
-    specs = {name: FigureSpec(name, lambda *given: chart(CURVE)) for name in ("c1", "c2")}
-    drawn, problems = write_figures(tmp_path, [], NO_FACTS, contents, specs, ["c1", "c2"])
+    drawn, problems = write_figures(tmp_path / "tables", [replace(chart(CURVE), id=name) for name in ("c1", "c2")])
     assert drawn == []
     assert problems == ["figures c1, c2: only their data is written, to draw them: pip install benchsuite[report]"]
     assert sorted(path.name for path in (tmp_path / "tables").iterdir()) == ["c1.json", "c2.json"]
 
 
-def test_a_fault_in_one_figure_loses_no_other(tmp_path, contents):
+def test_a_fault_in_one_figure_loses_no_other(tmp_path, monkeypatch):
     def refuse(rows: Sequence[Any], facts: RunFacts, run: Path, contents: Contents) -> Chart:
         raise DataError("calls/", "cell", None, "gone")
 
@@ -125,15 +125,14 @@ def test_a_fault_in_one_figure_loses_no_other(tmp_path, contents):
         "bad": FigureSpec("bad", refuse),
         "broken": FigureSpec("broken", lambda *given: 1 / 0),  # type: ignore[arg-type, return-value]
         "empty": FigureSpec("empty", lambda *given: None),
-        "good": FigureSpec("good", lambda *given: chart(CLOUD)),
+        "good": FigureSpec("good", lambda *given: replace(chart(CLOUD), id="good")),
         "unasked": FigureSpec("unasked", lambda *given: chart(CLOUD)),
     }
-    drawn, problems = write_figures(tmp_path, [], NO_FACTS, contents, specs, ["bad", "broken", "empty", "good", "none"])
-    assert drawn == ["good"]
-    assert problems == [
-        "figure none: no such figure; there are bad, broken, empty, good, unasked",
-        "figure bad: calls/: item cell: gone",
-        "figure broken: ZeroDivisionError: division by zero",
-        "figure empty: no row of its arms",
-    ]
+    monkeypatch.setattr("benchsuite_reports.write.discover_figures", lambda: specs)
+    filled = fill([], NO_FACTS, tmp_path, [], ["bad", "broken", "empty", "good", "none"])
+    assert write_figures(tmp_path / "tables", filled.figures) == (["good"], [])
+    assert filled.unfilled == [f"figure empty: {specs['empty'].empty}"]
+    unknown, *faults = filled.problems
+    assert unknown.startswith("table none: no such table; there are ")
+    assert faults == ["figure bad: calls/: item cell: gone", "figure broken: ZeroDivisionError: division by zero"]
     assert not (tmp_path / "tables" / "unasked.json").exists()

@@ -7,7 +7,7 @@ import pytest
 import benchsuite_reports
 from benchsuite.outcome import Outcome
 from benchsuite_reports.table import CorpusFacts, RunFacts
-from benchsuite_reports.write import discover_tables, needs_tokens, write_tables
+from benchsuite_reports.write import discover_tables, fill, needs_tokens, write_tables
 
 FACTS = RunFacts({"d1": CorpusFacts("memlens-mini", bundled=True)})
 
@@ -61,6 +61,14 @@ OWN = [
 ]
 
 
+def made(folder, rows, facts, ids=None):
+    """The tables written into ``tables/``, and every line that is said of others."""
+    filled = fill(rows, facts, folder, [], ids)
+    tables, faults = write_tables(folder / "tables", filled.tables)
+    of_tables = [each for each in filled.problems if not each.startswith("figure ")]
+    return tables, [*of_tables, *(filled.unfilled if ids is not None else ()), *faults]
+
+
 def test_the_packages_own_tables_are_found():
     found, problems = discover_tables()
     assert list(found) == OWN
@@ -69,7 +77,7 @@ def test_the_packages_own_tables_are_found():
 
 
 def test_four_files_a_table(tmp_path):
-    tables, problems = write_tables(tmp_path, rows(), FACTS)
+    tables, problems = made(tmp_path, rows(), FACTS)
     ids = [table.id for table in tables]
     assert "delivermem_t1" in ids
     assert "delivermem_t12" not in ids
@@ -83,7 +91,7 @@ def test_four_files_a_table(tmp_path):
 
 
 def test_a_fault_in_one_table_does_not_lose_the_others(tmp_path, more_modules):
-    tables, problems = write_tables(tmp_path, rows(), FACTS)
+    tables, problems = made(tmp_path, rows(), FACTS)
     assert {"delivermem_t1", "extra_t1"} <= {table.id for table in tables}
     assert "faulty_t2" not in {table.id for table in tables}
     assert problems == [
@@ -95,23 +103,23 @@ def test_a_fault_in_one_table_does_not_lose_the_others(tmp_path, more_modules):
 
 def test_a_refusal_to_mix_is_one_problem(tmp_path, more_modules):
     mixed = [*rows()[:5], *rows("other")[5:]]
-    tables, problems = write_tables(tmp_path, mixed, FACTS, ["delivermem_t1", "extra_t1"])
+    tables, problems = made(tmp_path, mixed, FACTS, ["delivermem_t1", "extra_t1"])
     assert [table.id for table in tables] == ["extra_t1"]
     assert any("models as served" in problem and "m, other" in problem for problem in problems)
 
 
 def test_only_the_tables_asked_for_and_an_unknown_one_is_named(tmp_path, more_modules):
-    tables, problems = write_tables(tmp_path, rows(), FACTS, ["extra_t1", "delivermem_t9"])
+    tables, problems = made(tmp_path, rows(), FACTS, ["extra_t1", "delivermem_t9"])
     assert [table.id for table in tables] == ["extra_t1"]
     known = ", ".join([*OWN, "extra_t1", "faulty_t2"])
     assert any(f"table delivermem_t9: no such table; there are {known}, delivermem_" in each for each in problems)
 
 
 def test_a_table_without_rows_is_written_by_nobody_and_named_when_asked_for(tmp_path):
-    assert write_tables(tmp_path, [], FACTS) == ([], [])
-    asked = write_tables(tmp_path, [], FACTS, ["delivermem_t1"])
-    assert asked == ([], ["table delivermem_t1: no row of its arms"])
-    assert list((tmp_path / "tables").iterdir()) == []
+    assert made(tmp_path, [], FACTS) == ([], [])
+    asked = made(tmp_path, [], FACTS, ["delivermem_t1"])
+    assert asked == ([], ["table delivermem_t1: missing arms: oracle-pixels, oracle-noimg, text-pixels, text-noimg"])
+    assert not (tmp_path / "tables").exists()
 
 
 def test_facts_come_from_run_json():

@@ -29,7 +29,8 @@ from benchsuite_reports.site.question import (
     render_question,
 )
 from benchsuite_reports.site.records import ImageKey, Records
-from benchsuite_reports.table import Row, RunFacts, Table
+from benchsuite_reports.table import Row, RunFacts
+from benchsuite_reports.write import Filled
 
 INDEX = "index.html"
 REPORT = "report"
@@ -38,15 +39,6 @@ LONG = 1000
 """Characters from which a text that is sent more than once has a page of its own."""
 LARGE = 1_000_000
 """Bytes from which a figure is shown as pixels."""
-
-
-@dataclass(frozen=True, slots=True)
-class Filled:
-    """What a run's tables and figures came to; ``unfilled`` has a line for each other one."""
-
-    tables: Sequence[Table] = ()
-    figures: Sequence[Figure] = ()
-    unfilled: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
