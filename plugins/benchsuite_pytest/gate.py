@@ -91,9 +91,9 @@ class Gatekeeper:
         against = [
             Against(each, list(load_run(each.path).rows.values()) if each.path else ()) for each in self.baselines
         ]
-        lines = [_against(each.baseline, each.rows, mine) for each in against]
+        lines = [_against(each.baseline, each.rows, mine) for each in against if each.baseline.path]
         if not self.gates:
-            return Verdict(lines)
+            return Verdict([*lines, *(f"{each.name}: {each.reason}" for each in self.baselines if not each.path)])
         report = evaluate(self.gates, mine, against, self.settings.across)
         if report.again:
             by_cell = {row["cell"]: row for row in mine}
@@ -116,8 +116,6 @@ class Gatekeeper:
 
 def _against(baseline: Baseline, before: Iterable[Any], rows: Sequence[Row]) -> str:
     """One line on a baseline: how many cells both have, and how many of their scores and answers moved."""
-    if baseline.path is None:
-        return f"{baseline.name}: {baseline.reason}"
     known = {row["cell"]: row for row in before}
     pairs = [(known[row["cell"]], row) for row in rows if row["cell"] in known]
     scored = [(a["score"], b["score"]) for a, b in pairs if a["score"] is not None and b["score"] is not None]
@@ -125,7 +123,7 @@ def _against(baseline: Baseline, before: Iterable[Any], rows: Sequence[Row]) -> 
     changed = sum((a["answer"] or "") != (b["answer"] or "") for a, b in pairs)
     return (
         f"{baseline.shown}: {len(pairs)} of {len(rows)} cells in both; {better} better, {worse} worse, {changed} with "
-        f"another answer; benchsuite compare {baseline.path.name} ... shows them by arm"
+        f"another answer (benchsuite compare shows them by arm)"
     )
 
 

@@ -39,7 +39,7 @@ def nights(project, endpoint):
 def test_a_planted_loss_fails_the_night_and_nothing_else_does(nights, project, workers):
     first = nights(*AGAINST, workers=workers)
     assert first.ret == 0
-    first.stdout.fnmatch_lines(["last-green: no finished run 'nightly' with exit 0 yet"])
+    first.stdout.fnmatch_lines(["NO BASELINE last-green: no finished run 'nightly' with exit 0 yet*"])
     assert nights(*AGAINST, workers=workers).ret == 0
     result = nights(*AGAINST, wrong=range(8), workers=workers)
     assert result.ret == 10, result.stdout.str()
