@@ -16,6 +16,9 @@ from benchsuite_pytest.tables import Reported
 from benchsuite_pytest.terminal import DIRECT_ROW, ROW, WORD, status, write_causes, write_missing
 from benchsuite_reports.gates import EXIT_GATE
 
+PRINTED_TABLES = 4
+"""Tables up to which the terminal shows them whole; all of them stand in the run's folder."""
+
 
 class Results:
     """Registered in the controller only. Takes rows off the reports, so that JUnit gets one word a cell."""
@@ -77,10 +80,18 @@ class Results:
         from benchsuite_reports.formats import as_text
 
         terminalreporter.section("benchsuite")
-        for table in self._reported.tables:
-            terminalreporter.write_line(as_text(table))
+        tables = self._reported.tables
+        if len(tables) <= PRINTED_TABLES:
+            for table in tables:
+                terminalreporter.write_line(as_text(table))
+        else:
+            for table in tables:
+                terminalreporter.write_line(f"{table.id}: {table.heading}")
+            terminalreporter.write_line(f"tables, in {bench.run_path}/tables; benchsuite report --table ID prints one")
         if self._reported.figures:
             terminalreporter.write_line(f"figures, in {bench.run_path}/tables: {', '.join(self._reported.figures)}")
+        if self._reported.certified:
+            terminalreporter.write_line(f"pairs of requests: {self._reported.certified} (certificates.jsonl)")
         for line in self._gate_lines:
             terminalreporter.write_line(line, red=bench.gate_failed)
         for problem in self._problems:

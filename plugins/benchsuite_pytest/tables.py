@@ -21,12 +21,13 @@ CERTIFICATES = "certificates.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """What a run shows: the ``tables`` to print, the ids of the ``figures`` drawn, a line for each of the
-    ``problems``."""
+    """What a run shows: the ``tables`` to print, the ids of the ``figures`` drawn, what was ``certified`` of the pairs
+    that they show, a line for each of the ``problems``."""
 
     tables: Sequence[Table] = ()
     figures: Sequence[str] = ()
     problems: Sequence[str] = ()
+    certified: str = ""
 
 
 def make_tables(store: RunStore, rows: Sequence[Mapping[str, Any]], prepared: Prepared, registry: Registry) -> Reported:
@@ -49,11 +50,12 @@ def make_tables(store: RunStore, rows: Sequence[Mapping[str, Any]], prepared: Pr
     with open_certificates({store.path.name: store.path}, [cache], registry.deliveries) as certificates:
         facts = RunFacts.from_info(store.info, store.path.name, tokens, certificates)
         filled = fill(rows, facts, store.path, [cache], [*ids, *declared], own)
+        certified = str(certificates)
         write_atomic(store.path / CERTIFICATES, "".join(f"{line}\n" for line in certificates.lines()))
     tables, faults = write_tables(folder, filled.tables)
     drawn, undrawn = write_figures(folder, filled.figures)
     shown = [table for table in tables if table.id in ids or not ids]
-    return Reported(shown, drawn, [*problems, *filled.problems, *filled.unfilled, *faults, *undrawn])
+    return Reported(shown, drawn, [*problems, *filled.problems, *filled.unfilled, *faults, *undrawn], certified)
 
 
 def _count_tokens(

@@ -129,6 +129,14 @@ class Certificates:
                     declared = variables(a, b, self._deliveries)
                     yield from pixel_checks(self._sent(a), self._sent(b), declared, self._deliveries)
 
+    def __str__(self) -> str:
+        """Of all pairs that were looked at: ``matched 60/60, altered 58/60``; empty where there were none."""
+        n = len(self._made)
+        known = [each for each in self._made.values() if isinstance(each, Certificate)]
+        lost = f", not certified {n - len(known)}/{n}" if len(known) < n else ""
+        matched, altered = sum(each.matched for each in known), sum(each.altered for each in known)
+        return f"matched {matched}/{n}, altered {altered}/{n}{lost}" if n else ""
+
     def lines(self) -> list[str]:
         """Every certificate that was made, as JSON, one a line."""
         return [

@@ -31,7 +31,9 @@ def test_every_cell_is_asked_once_and_stored_once(project, endpoint, workers):
     run = json.loads((project.runs[0] / "run.json").read_text())
     assert run["finished"]
     assert run["exit"] == 0
-    result.stdout.fnmatch_lines(["benchsuite: table delivermem_t1: missing arms: oracle-pixels, oracle-noimg, text-pixels, text-noimg"])
+    result.stdout.fnmatch_lines(
+        ["benchsuite: table delivermem_t1: missing arms: oracle-pixels, oracle-noimg, text-pixels, text-noimg"]
+    )
     lines = [json.loads(line) for path in (project.runs[0] / "calls").iterdir() for line in path.open()]
     assert sorted(line["cell"] for line in lines) == sorted(rows)
 
