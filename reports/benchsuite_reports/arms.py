@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from benchsuite.errors import BenchError
 from benchsuite.stats.paired import Effect, effect
 from benchsuite_reports.certified import certify_pairs
-from benchsuite_reports.table import EMBEDDED_READER, CorpusFacts, Row, RunFacts, percent, signed
+from benchsuite_reports.table import EMBEDDED_READER, Condition, CorpusFacts, Row, RunFacts, percent, signed
 
-K = 10
 BASE = {"state": "none", "method": "none"}
 NONE = "n/a"
 INDEXED = ("image", "both")
@@ -21,32 +20,6 @@ _OWN_AXES = {
 }
 
 Facts = tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """A row of a table, with the arm that it stands for. ``index`` is empty where retrieval reads none."""
-
-    label: str
-    retrieval: str
-    delivery: str
-    index: str = ""
-    k: int = K
-    repeat: int = 0
-
-    @property
-    def name(self) -> str:
-        further = (f"k{self.k}" if self.k != K else "", f"r{self.repeat}" if self.repeat else "")
-        return "-".join(filter(None, (self.retrieval, self.delivery, self.index, *further)))
-
-    def has(self, row: Row) -> bool:
-        return (
-            row.get("arm.retrieval") == self.retrieval
-            and row.get("arm.delivery") == self.delivery
-            and (not self.index or row.get("arm.index") == self.index)
-            and row.get("arm.k", K) == self.k
-            and row.get("arm.repeat", 0) == self.repeat
-        )
 
 
 WITHHELD = Condition("Images withheld", "text", "noimg")

@@ -15,7 +15,6 @@ from benchsuite_reports.arms import (
     BOTH_WHOLE,
     DELIVERMEM,
     NONE,
-    Condition,
     Facts,
     Group,
     Paired,
@@ -35,6 +34,7 @@ from benchsuite_reports.clustered import clustered_block
 from benchsuite_reports.effects import power_text, runs_of
 from benchsuite_reports.table import (
     Block,
+    Condition,
     CorpusFacts,
     Number,
     Row,

@@ -16,9 +16,7 @@ from benchsuite_reports.arms import (
     TEXT_CHANNEL,
     UNSTAMPED,
     WITHHELD,
-    Condition,
     Group,
-    K,
     Paired,
     by_key,
     group_facts,
@@ -39,7 +37,7 @@ from benchsuite_reports.figure import (
     group_lines,
     refusal_level,
 )
-from benchsuite_reports.table import Row, RunFacts
+from benchsuite_reports.table import Condition, K, Row, RunFacts
 
 if TYPE_CHECKING:
     from benchsuite_reports.contents import Contents

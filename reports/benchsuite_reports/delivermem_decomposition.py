@@ -13,7 +13,6 @@ from benchsuite_reports.arms import (
     NONE,
     TEXT_CHANNEL,
     WITHHELD,
-    Condition,
     Group,
     Paired,
     answered,
@@ -33,7 +32,7 @@ from benchsuite_reports.effects import (
     effect_rows,
     runs_of,
 )
-from benchsuite_reports.table import Block, Number, Row, RunFacts, percent, wins_losses
+from benchsuite_reports.table import Block, Condition, Number, Row, RunFacts, percent, wins_losses
 
 ORACLE = Condition("Gold messages (oracle)", "oracle", "pixels")
 ORACLE_WITHHELD = Condition("Gold messages, withheld", "oracle", "noimg")

@@ -10,7 +10,6 @@ from benchsuite_reports.arms import (
     DELIVERMEM,
     NONE,
     TEXT_CHANNEL,
-    Condition,
     Facts,
     Group,
     answered,
@@ -22,7 +21,7 @@ from benchsuite_reports.arms import (
     table_facts,
 )
 from benchsuite_reports.bases import base_of
-from benchsuite_reports.table import EMBEDDED_READER, Block, Number, Row, RunFacts, Table, TableSpec, percent
+from benchsuite_reports.table import EMBEDDED_READER, Block, Condition, Number, Row, RunFacts, Table, TableSpec, percent
 
 ID = "delivermem_e6"
 TITLE = "DeliverMem E.6: input cost by composition"

@@ -20,11 +20,11 @@ from PIL import Image as PillowImage
 from PIL import ImageDraw, ImageFont
 
 from benchsuite.errors import DataError
-from benchsuite_reports.arms import DELIVERMEM, Condition, Facts, Group, answered, group_rows, only, table_facts
+from benchsuite_reports.arms import DELIVERMEM, Facts, Group, answered, group_rows, only, table_facts
 from benchsuite_reports.contents import Call, read_calls
 from benchsuite_reports.figure import FigureSpec, facts_caption, headed
 from benchsuite_reports.shown import Segment
-from benchsuite_reports.table import Row, RunFacts
+from benchsuite_reports.table import Condition, Row, RunFacts
 
 if TYPE_CHECKING:
     from benchsuite_reports.contents import Contents

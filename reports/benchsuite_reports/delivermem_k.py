@@ -7,9 +7,9 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from benchsuite_reports.arms import DELIVERMEM, NONE, Condition, Group, K, Paired, cell
+from benchsuite_reports.arms import DELIVERMEM, NONE, Group, Paired, cell
 from benchsuite_reports.effects import EffectTable, Line, everything
-from benchsuite_reports.table import Block, Number, Row, RunFacts, Table, TableSpec
+from benchsuite_reports.table import Block, Condition, K, Number, Row, RunFacts, Table, TableSpec
 
 ID = "delivermem_k"
 TITLE = "DeliverMem E.5: delivery budget"

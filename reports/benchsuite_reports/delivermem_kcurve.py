@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchsuite_reports.arms import DELIVERMEM, K, group_facts, group_rows, lengths_of, pair, table_facts
+from benchsuite_reports.arms import DELIVERMEM, group_facts, group_rows, lengths_of, pair, table_facts
 from benchsuite_reports.bases import base_of
 from benchsuite_reports.delivermem_k import BUDGETS
 from benchsuite_reports.figure import (
@@ -23,7 +23,7 @@ from benchsuite_reports.figure import (
     group_lines,
     refusal_level,
 )
-from benchsuite_reports.table import Row, RunFacts
+from benchsuite_reports.table import K, Row, RunFacts
 
 if TYPE_CHECKING:
     from benchsuite_reports.contents import Contents

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchsuite_reports.arms import Condition, Facts, Group, Paired, group_facts, group_rows, pair, table_facts
+from benchsuite_reports.arms import Facts, Group, Paired, group_facts, group_rows, pair, table_facts
 from benchsuite_reports.bases import base_of
 from benchsuite_reports.effects import (
     COLUMNS,
@@ -19,7 +19,7 @@ from benchsuite_reports.effects import (
     runs_of,
 )
 from benchsuite_reports.published import TYPES
-from benchsuite_reports.table import Block, Row, RunFacts, Table
+from benchsuite_reports.table import Block, Condition, Row, RunFacts, Table
 
 POOLED = "pooled"
 REFUSAL = "answer_refusal"

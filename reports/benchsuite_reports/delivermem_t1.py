@@ -10,23 +10,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchsuite.stats.paired import Effect, two_by_two
-from benchsuite_reports.arms import (
-    NONE,
-    Condition,
-    Group,
-    Paired,
-    answered,
-    cell,
-    group_facts,
-    group_rows,
-    pair,
-    table_facts,
-)
+from benchsuite_reports.arms import NONE, Group, Paired, answered, cell, group_facts, group_rows, pair, table_facts
 from benchsuite_reports.bases import base_of
 from benchsuite_reports.clustered import clustered_block
 from benchsuite_reports.delivermem_decomposition import decomposition, further_groups
 from benchsuite_reports.effects import NOTE
-from benchsuite_reports.table import Block, Number, Row, RunFacts, Table, TableSpec, p_value, signed, wins_losses
+from benchsuite_reports.table import (
+    Block,
+    Condition,
+    Number,
+    Row,
+    RunFacts,
+    Table,
+    TableSpec,
+    p_value,
+    signed,
+    wins_losses,
+)
 
 ID = "delivermem_t1"
 TITLE = "DeliverMem Table 1: delivery against retrieval"

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchsuite_reports.arms import Condition
 from benchsuite_reports.effects import EffectTable, Line
-from benchsuite_reports.table import Row, RunFacts, Table, TableSpec
+from benchsuite_reports.table import Condition, Row, RunFacts, Table, TableSpec
 
 ID = "delivermem_t12"
 ORACLE = Condition("Original image", "oracle", "pixels")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from statistics import median
 
-from benchsuite_reports.arms import Condition, Facts, Paired
+from benchsuite_reports.arms import Facts, Paired
 from benchsuite_reports.delivermem_subsets import Subsets, SubsetTable, by_gold, by_type, gold_of
 from benchsuite_reports.effects import Line
 from benchsuite_reports.published import TYPES
-from benchsuite_reports.table import TableSpec
+from benchsuite_reports.table import Condition, TableSpec
 
 ID = "delivermem_t14"
 ORACLE = Condition("Gold messages, pixels", "oracle", "pixels")

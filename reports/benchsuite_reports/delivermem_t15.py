@@ -14,7 +14,6 @@ from benchsuite_reports.arms import (
     BOTH_WHOLE,
     NONE,
     TEXT_CHANNEL,
-    Condition,
     Facts,
     Group,
     Paired,
@@ -39,7 +38,7 @@ from benchsuite_reports.effects import (
     effect_rows,
     runs_of,
 )
-from benchsuite_reports.table import Block, Number, Row, RunFacts, Table, TableSpec
+from benchsuite_reports.table import Block, Condition, Number, Row, RunFacts, Table, TableSpec
 
 ID = "delivermem_t15"
 TITLE = "DeliverMem Table 15: delivery and retrieval by model"

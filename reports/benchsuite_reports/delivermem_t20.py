@@ -5,18 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from benchsuite_reports.arms import (
-    DELIVERMEM,
-    Condition,
-    Group,
-    by_key,
-    cell,
-    group_rows,
-    lengths_of,
-    pair,
-)
+from benchsuite_reports.arms import DELIVERMEM, Group, by_key, cell, group_rows, lengths_of, pair
 from benchsuite_reports.effects import EffectTable, Line, answerable, everything
-from benchsuite_reports.table import Block, Number, Row, RunFacts, Table, TableSpec
+from benchsuite_reports.table import Block, Condition, Number, Row, RunFacts, Table, TableSpec
 
 ID = "delivermem_t20"
 RECENCY = Condition("Recency, no query", "recency", "deployed")

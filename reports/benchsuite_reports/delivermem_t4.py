@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from benchsuite_reports.arms import BOTH_WHOLE, DELIVERMEM, UNSTAMPED, Condition, Paired, group_rows
+from benchsuite_reports.arms import BOTH_WHOLE, DELIVERMEM, UNSTAMPED, Paired, group_rows
 from benchsuite_reports.certified import ContrastCertificate
 from benchsuite_reports.effects import EffectTable, Line, answerable, effect_row, everything, full_lengths, of_type
-from benchsuite_reports.table import Row, RunFacts, Table, TableSpec
+from benchsuite_reports.table import Condition, Row, RunFacts, Table, TableSpec
 
 ID = "delivermem_t4"
 TITLE = "DeliverMem Table 4: each component against its matched control (MemLens rows)"

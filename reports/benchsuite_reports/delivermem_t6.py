@@ -15,9 +15,7 @@ from benchsuite_reports.arms import (
     DELIVERMEM,
     NO_CONTEXT,
     NONE,
-    Condition,
     Group,
-    K,
     Paired,
     answered,
     cell,
@@ -30,6 +28,8 @@ from benchsuite_reports.arms import (
 from benchsuite_reports.clustered import clustered_block
 from benchsuite_reports.table import (
     Block,
+    Condition,
+    K,
     Number,
     Row,
     RunFacts,

@@ -8,21 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchsuite.stats.bootstrap import bootstrap
-from benchsuite_reports.arms import (
-    DELIVERMEM,
-    Condition,
-    Group,
-    Paired,
-    group_facts,
-    group_rows,
-    pair,
-    table_facts,
-)
+from benchsuite_reports.arms import DELIVERMEM, Group, Paired, group_facts, group_rows, pair, table_facts
 from benchsuite_reports.certified import certify_pairs
 from benchsuite_reports.effects import Line, answerable, everything, full_lengths, of_type
 from benchsuite_reports.figure import Chart, FigureSpec, Panel, Point, Series, Strip, facts_caption, group_caption
 from benchsuite_reports.published import TYPES
-from benchsuite_reports.table import Row, RunFacts
+from benchsuite_reports.table import Condition, Row, RunFacts
 
 if TYPE_CHECKING:
     from benchsuite_reports.contents import Contents

@@ -13,7 +13,6 @@ from benchsuite.stats.paired import Effect
 from benchsuite.stats.power import fewest_discordant, minimum_detectable_effect
 from benchsuite_reports.arms import (
     NONE,
-    Condition,
     Facts,
     Group,
     Paired,
@@ -28,7 +27,18 @@ from benchsuite_reports.arms import (
 from benchsuite_reports.bases import base_of
 from benchsuite_reports.certified import ContrastCertificate, certify_pairs
 from benchsuite_reports.clustered import clustered_block
-from benchsuite_reports.table import Block, Number, Row, RunFacts, Table, p_value, percent, signed, wins_losses
+from benchsuite_reports.table import (
+    Block,
+    Condition,
+    Number,
+    Row,
+    RunFacts,
+    Table,
+    p_value,
+    percent,
+    signed,
+    wins_losses,
+)
 
 ALPHA = 0.05
 COLUMNS = ("b minus a", "n", "a", "b", "difference", "W/L", "p", "matched", "altered", "changed", "if null")

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from benchsuite.errors import ConfigError
 from benchsuite.stats.bootstrap import bootstrap
 from benchsuite.stats.intervals import Interval, wilson
-from benchsuite_reports.arms import Condition, Facts, Group, Paired
-from benchsuite_reports.table import PIPELINE_CHECK, Row, RunFacts
+from benchsuite_reports.arms import Facts, Group, Paired
+from benchsuite_reports.table import PIPELINE_CHECK, Condition, Row, RunFacts
 
 if TYPE_CHECKING:
     from benchsuite_reports.contents import Contents

@@ -13,8 +13,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from benchsuite_reports.arms import NONE, Facts, Group, K, Paired, merged, score_of
-from benchsuite_reports.table import CorpusFacts, Number, RunFacts
+from benchsuite_reports.arms import NONE, Facts, Group, Paired, merged, score_of
+from benchsuite_reports.table import CorpusFacts, K, Number, RunFacts
 
 TYPES = {
     "information_extraction": "IE",

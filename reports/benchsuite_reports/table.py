@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from benchsuite.delivery.certificates.certify import Certificate
-    from benchsuite_reports.arms import Condition
 
 Row = Mapping[str, object]
 """An outcome row as ``outcomes.jsonl`` has it."""
@@ -19,6 +18,36 @@ PIPELINE_CHECK = "pipeline check, not evidence"
 EMBEDDED_READER = "OCR + MiniLM reader"
 FULL_CONTEXT_SIDE = 768
 """Longest image side in pixels at which a whole history is counted (DeliverMem, appendix E.6)."""
+
+
+K = 10
+"""Items delivered where nothing else is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A row of a table, with the arm that it stands for. ``index`` is empty where retrieval reads none."""
+
+    label: str
+    retrieval: str
+    delivery: str
+    index: str = ""
+    k: int = K
+    repeat: int = 0
+
+    @property
+    def name(self) -> str:
+        further = (f"k{self.k}" if self.k != K else "", f"r{self.repeat}" if self.repeat else "")
+        return "-".join(filter(None, (self.retrieval, self.delivery, self.index, *further)))
+
+    def has(self, row: Row) -> bool:
+        return (
+            row.get("arm.retrieval") == self.retrieval
+            and row.get("arm.delivery") == self.delivery
+            and (not self.index or row.get("arm.index") == self.index)
+            and row.get("arm.k", K) == self.k
+            and row.get("arm.repeat", 0) == self.repeat
+        )
 
 
 @dataclass(frozen=True, slots=True)

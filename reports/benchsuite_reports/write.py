@@ -15,11 +15,11 @@ from typing import TypeVar
 import benchsuite_reports
 from benchsuite.errors import BenchError, ConfigError
 from benchsuite.files import write_atomic
-from benchsuite_reports.arms import Condition, group_rows
+from benchsuite_reports.arms import group_rows
 from benchsuite_reports.contents import Contents
 from benchsuite_reports.figure import Figure, FigureSpec, MissingMatplotlibError, as_json
 from benchsuite_reports.formats import FORMATS
-from benchsuite_reports.table import Row, RunFacts, Table, TableSpec
+from benchsuite_reports.table import Condition, Row, RunFacts, Table, TableSpec
 
 Spec = TypeVar("Spec", TableSpec, FigureSpec)
 

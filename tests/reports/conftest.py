@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from benchsuite.outcome import Outcome
-from benchsuite_reports.arms import Condition
-from benchsuite_reports.table import CorpusFacts, RunFacts
+from benchsuite_reports.table import Condition, CorpusFacts, RunFacts
 
 DIGEST = "ab" * 32
 Rows = list[dict[str, object]]

@@ -15,9 +15,8 @@ from benchsuite.delivery.certificates.certify import Certificate
 from benchsuite.delivery.certificates.evidence import PixelEvidence
 from benchsuite.delivery.spec import Delivery, parse_delivery
 from benchsuite.models.wire import Message, Part, Request, WireImage, skeleton
-from benchsuite_reports.arms import Condition
 from benchsuite_reports.certified import NAMED, Certificates, certify_pairs, open_certificates, recorded_presets
-from benchsuite_reports.table import RunFacts
+from benchsuite_reports.table import Condition, RunFacts
 
 NOIMG, PIXELS = Condition("", "oracle", "noimg"), Condition("", "oracle", "pixels")
 SMALL = Condition("", "oracle", "pixels+s32")

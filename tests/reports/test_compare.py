@@ -15,8 +15,8 @@ from benchsuite.errors import BenchError, ConfigError, DataError
 from benchsuite.models.wire import Message, Part, Request, WireImage, skeleton
 from benchsuite.outcome import row_json
 from benchsuite.runs import RunStore
-from benchsuite_reports.arms import Condition
 from benchsuite_reports.compare import compare, compare_command, find_pairings, load_source
+from benchsuite_reports.table import Condition
 
 TEXT_NOIMG, TEXT_PIXELS = Condition("", "text", "noimg"), Condition("", "text", "pixels")
 ORACLE_NOIMG, ORACLE_PIXELS = Condition("", "oracle", "noimg"), Condition("", "oracle", "pixels")

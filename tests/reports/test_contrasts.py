@@ -9,10 +9,9 @@ import pytest
 
 from benchsuite.delivery.certificates.certify import Certificate
 from benchsuite.stats.paired import sign_test
-from benchsuite_reports.arms import Condition
 from benchsuite_reports.contrasts import TABLE, build
 from benchsuite_reports.formats import FORMATS, as_text
-from benchsuite_reports.table import Block, CorpusFacts, DeclaredContrast, RunFacts, Table
+from benchsuite_reports.table import Block, Condition, CorpusFacts, DeclaredContrast, RunFacts, Table
 
 NOIMG, PIXELS = Condition("", "text", "noimg"), Condition("", "text", "pixels")
 ORACLE = Condition("", "oracle", "pixels")

@@ -15,10 +15,10 @@ import pytest
 
 from benchsuite.errors import ConfigError, DataError
 from benchsuite.runs import RunStore
-from benchsuite_reports.arms import DELIVERMEM, Condition
+from benchsuite_reports.arms import DELIVERMEM
 from benchsuite_reports.formats import FORMATS, as_latex, as_latex_document
 from benchsuite_reports.report import missing_arms, report_command
-from benchsuite_reports.table import Block, Table
+from benchsuite_reports.table import Block, Condition, Table
 from benchsuite_reports.tokens import write_tokens
 from benchsuite_reports.write import discover_figures, discover_tables
 

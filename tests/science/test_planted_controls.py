@@ -15,7 +15,8 @@ from scipy.stats import binom
 
 from benchsuite.delivery.certificates.certify import Sent, certify, variables
 from benchsuite.delivery.spec import parse_delivery
-from benchsuite_reports.arms import Condition, Group, group_rows, pair
+from benchsuite_reports.arms import Group, group_rows, pair
+from benchsuite_reports.table import Condition
 
 from .responders import PROPERTIES, Truth, World, open_world
 
