@@ -21,7 +21,7 @@ from benchsuite.delivery.images import ImageSlot, scaled_size
 from benchsuite.delivery.render import render
 from benchsuite.delivery.spec import Delivery
 from benchsuite.episode import Stimulus, place, retrieve
-from benchsuite.errors import BenchError, ConfigError
+from benchsuite.errors import BenchError
 from benchsuite.estimate import Estimate, Planned, Size, output_limit, past_of, read_prices
 from benchsuite.models.cache import FILE_NAME, AnswerStore
 from benchsuite.models.spec import ModelSpec
@@ -30,7 +30,6 @@ from benchsuite.plan import Cell
 from benchsuite.scoring.judge import CANDIDATE_END, CANDIDATE_START, is_judged, judge_messages
 from benchsuite_pytest.dry_run_tables import arms_table, models_table
 from benchsuite_pytest.lane import BenchLane, Place
-from benchsuite_pytest.options import Settings
 from benchsuite_pytest.planned import ITEM_CELL, ITEM_EXPERIMENT, uses_bench
 from benchsuite_pytest.preflight import Prepared
 from benchsuite_pytest.terminal import write_causes
@@ -41,15 +40,6 @@ if TYPE_CHECKING:
     from benchsuite_reports.tokens import Counter as TokenCounter
 
 WIDTH = 8  # cells that are composed side by side: some wait for an encoder
-
-
-def check_options(config: pytest.Config, settings: Settings) -> None:
-    """Raises ConfigError for workers, which each would compose all, and for a price file that cannot be used."""
-    distributed = config.getoption("dist", "no") != "no" and config.getoption("tx", None)
-    if config.getoption("numprocesses", None) or distributed:
-        raise ConfigError("--bench-dry-run works in one process: add -n 0")
-    if settings.prices is not None:
-        read_prices(settings.prices)
 
 
 @dataclass(frozen=True, slots=True)

@@ -244,3 +244,14 @@ def _shard(text: str) -> tuple[int, int] | None:
     if not (index.isdigit() and count.isdigit() and 1 <= int(index) <= int(count)):
         raise ConfigError(f"--bench-shard: {text!r} is not I/N with 1 <= I <= N")
     return int(index), int(count)
+
+
+def check_dry_run(config: pytest.Config, settings: Settings) -> None:
+    """Raises ConfigError for workers, which each would compose all, and for a price file that cannot be used."""
+    distributed = config.getoption("dist", "no") != "no" and config.getoption("tx", None)
+    if config.getoption("numprocesses", None) or distributed:
+        raise ConfigError("--bench-dry-run works in one process: add -n 0")
+    if settings.prices is not None:
+        from benchsuite.estimate import read_prices  # here: a run that answers does without
+
+        read_prices(settings.prices)

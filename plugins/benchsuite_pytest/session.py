@@ -35,7 +35,7 @@ from benchsuite_pytest.ending import end_with_controller, exit_on_sigterm
 from benchsuite_pytest.engine import Engine
 from benchsuite_pytest.gate import Gatekeeper
 from benchsuite_pytest.lane import BenchLane, Place
-from benchsuite_pytest.options import Settings
+from benchsuite_pytest.options import Settings, check_dry_run
 from benchsuite_pytest.planned import ITEM_CELL, ITEMS_FILE, RUN_FILE, Planned, shards
 from benchsuite_pytest.preflight import PreflightError, Prepared, prepare, prepare_controller
 from benchsuite_pytest.tables import Reported, make_tables
@@ -108,9 +108,7 @@ class BenchSession:
         if problems:
             raise PreflightError(problems)
         if self.settings.dry_run:
-            from benchsuite_pytest.dry_run import check_options  # here: a run that answers does without
-
-            check_options(self.config, self.settings)
+            check_dry_run(self.config, self.settings)
         if self.is_bench_project and self.config.getoption("dist", "no") == "each":
             raise ConfigError("--dist each would answer every cell once per worker; use --dist load")
 
