@@ -16,7 +16,8 @@ import pytest
 
 from benchsuite_reports.report import report_command
 
-QUESTION, BROKEN = "q_eb8f0316", "q_eb8f0317"
+from ..judged_run import BROKEN, QUESTION
+
 ARMS = ("noimg", "pixels", "pixels+s32", "noimg+conv")
 Element = ElementTree.Element
 
