@@ -60,9 +60,11 @@ def columns(rows: Sequence[Row]) -> dict[str, type]:
 
 def _kind(annotation: Any) -> type:
     """str, int, float, bool or list from a field's annotation: Literal[1], str | None, list[str], ..."""
+    scalars: tuple[type, ...] = (str, int, float, bool)
     for each in (annotation, *get_args(annotation)):
-        if each in (str, int, float, bool):
-            return each  # type: ignore[no-any-return]
+        for scalar in scalars:
+            if each is scalar:
+                return scalar
         if each == list[str]:
             return list
         if type(each) in (str, int):  # of a Literal

@@ -192,8 +192,8 @@ def _beats(row: Row, old: Row) -> bool:
     """Whether a row of a run that started later takes the place of one: by status, then by the time it was made."""
     if (row["status"] == "error") != (old["status"] == "error"):
         return old["status"] == "error"
-    times = [_time(each) for each in (row, old)]
-    return None in times or times[0] >= times[1]  # type: ignore[operator]
+    time, before = _time(row), _time(old)
+    return time is None or before is None or time >= before
 
 
 def _time(row: Row) -> float | None:

@@ -246,15 +246,20 @@ def _why(a: Row | None, b: Row | None) -> str:
     return "; ".join(reasons)
 
 
+def score_under(row: Row, metric: str) -> object:
+    """What the row holds under the metric, None for nothing: of a question without an answer its refusal score, of an
+    answer that no judge is asked about the rule's."""
+    if metric == SCORE:
+        return row["score"]
+    if metric == JUDGE:
+        ruled = row.get("arm.judge", "none") != "none" and row["metric"] != JUDGE
+        return row["score"] if ruled else row.get("scores.judge")
+    return row.get(f"scores.{metric}" if row["answerable"] else "scores.refusal")
+
+
 def _value(row: Row, metric: str) -> float | None:
     """The row's score under the metric; None for an unparsed answer. Raises BenchError when it has no such score."""
-    if metric == SCORE:
-        found = row["score"]
-    elif metric == JUDGE:
-        ruled = row.get("arm.judge", "none") != "none" and row["metric"] != JUDGE  # by rule: no judge is asked
-        found = row["score"] if ruled else row.get("scores.judge")
-    else:
-        found = row.get(f"scores.{metric}") if row["answerable"] else row.get("scores.refusal")
+    found = score_under(row, metric)
     if found is None and row["status"] == "unparsed":
         return None
     if not isinstance(found, int | float) or not isfinite(found):

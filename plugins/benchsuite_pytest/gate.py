@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchsuite.errors import BenchError, ConfigError
-from benchsuite.files import write_atomic
 from benchsuite.plan import Cell, make_arm, make_cell
 from benchsuite.runs import load_run
 from benchsuite_pytest.cells import LABEL_KEYS, Planner
@@ -16,11 +15,8 @@ from benchsuite_pytest.options import Settings
 if TYPE_CHECKING:
     from benchsuite.runs import RunStore
     from benchsuite_reports.gates.baseline import Baseline
-    from benchsuite_reports.gates.evaluate import GateReport
     from benchsuite_reports.gates.grammar import Gate
 
-GATES = "gates.json"
-SUMMARY = "summary.md"
 Row = dict[str, Any]
 
 
@@ -84,7 +80,7 @@ class Gatekeeper:
         be read.
         """
         from benchsuite_reports.gates.evaluate import Against, confirm, evaluate
-        from benchsuite_reports.gates.summary import as_json, as_lines
+        from benchsuite_reports.gates.summary import as_lines, write_report
 
         planned = {cell for cells in store.info["plan"].values() for cell in cells}
         mine = [row for row in rows if row["cell"] in planned]
@@ -100,18 +96,8 @@ class Gatekeeper:
             again = [_next_repeat(planner, by_cell[cell], self.settings.repeats) for cell in report.again]
             report = confirm(report, ask(again), against, self.settings.across)
         lines += as_lines(report)
-        write_atomic(store.path / GATES, as_json(report))
-        write_atomic(store.path / SUMMARY, self._summary(store, mine, report))
+        write_report(store.path, report, mine)
         return Verdict(lines, report.failed)
-
-    def _summary(self, store: RunStore, rows: Sequence[Row], report: GateReport) -> str:
-        from benchsuite_reports.gates.summary import as_markdown
-
-        words: dict[str, int] = {}
-        for row in rows:
-            words[row["word"]] = words.get(row["word"], 0) + 1
-        counts = ", ".join(f"{count} {word}" for word, count in sorted(words.items()))
-        return f"{as_markdown(report)}\nRun `{store.path.name}`: {len(rows)} cells: {counts}.\n"
 
 
 def _against(baseline: Baseline, before: Iterable[Any], rows: Sequence[Row]) -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchsuite.errors import BenchError
-from benchsuite.files import write_atomic
 from benchsuite.registry import Registry
 from benchsuite.runs import RunStore
 from benchsuite.runs.costs import sum_costs
@@ -15,8 +14,6 @@ from benchsuite_pytest.preflight import Prepared
 
 if TYPE_CHECKING:
     from benchsuite_reports.table import Table, TokenCounts
-
-CERTIFICATES = "certificates.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +48,7 @@ def make_tables(store: RunStore, rows: Sequence[Mapping[str, Any]], prepared: Pr
         facts = RunFacts.from_info(store.info, store.path.name, tokens, certificates)
         filled = fill(rows, facts, store.path, [cache], [*ids, *declared], own)
         certified = str(certificates)
-        write_atomic(store.path / CERTIFICATES, "".join(f"{line}\n" for line in certificates.lines()))
+        certificates.write(store.path)
     tables, faults = write_tables(folder, filled.tables)
     drawn, undrawn = write_figures(folder, filled.figures)
     shown = [table for table in tables if table.id in ids or not ids]

@@ -20,11 +20,12 @@ from benchsuite.delivery.certificates.evidence import Check, PixelEvidence
 from benchsuite.delivery.certificates.sent import Deliveries
 from benchsuite.delivery.spec import Delivery, parse_delivery, register
 from benchsuite.errors import BenchError, DataError
-from benchsuite.files import whole_lines
+from benchsuite.files import whole_lines, write_atomic
 from benchsuite.registry import Registry
 from benchsuite_reports.contents import Contents
 from benchsuite_reports.table import Row, RunFacts
 
+FILE = "certificates.jsonl"
 NAMED = 5
 """Pairs that are named with their first difference; the file of certificates has all."""
 
@@ -146,9 +147,13 @@ class Certificates:
             for key, each in self._made.items()
         ]
 
+    def write(self, run: Path) -> None:
+        """All of them into the run's folder."""
+        write_atomic(run / FILE, "".join(f"{line}\n" for line in self.lines()))
+
     def _sent(self, row: Row) -> Sent:
         """The record of the call that gave the answer, the last of a cell that was asked again."""
-        run, keys = _run_of(row), row["requests"]
+        run, keys = run_of(row), row["requests"]
         if run not in self._runs:
             raise BenchError("the records of its run are not at hand")
         if run not in self._records:
@@ -200,7 +205,8 @@ def _facts(made: Certificate | str) -> dict[str, object]:
     }
 
 
-def _run_of(row: Row) -> str:
+def run_of(row: Row) -> str:
+    """The id of the row's run, empty where it names none."""
     run: Any = row["run"]
     return str(run.get("id", ""))
 
@@ -222,7 +228,7 @@ _Key = tuple[str, str, str, str]  # run and cell of a, run and cell of b
 
 
 def _key(a: Row, b: Row) -> _Key:
-    return _run_of(a), str(a["cell"]), _run_of(b), str(b["cell"])
+    return run_of(a), str(a["cell"]), run_of(b), str(b["cell"])
 
 
 _START = b'{"cell":'

@@ -14,7 +14,7 @@ from benchsuite.files import whole_lines
 from benchsuite.plan import parse_contrast
 from benchsuite.runs import OUTCOMES, find_run, is_run, load_run
 from benchsuite.stats.contrast import CLUSTERS, SCORE, analyse
-from benchsuite_reports.certified import open_certificates, recorded_presets
+from benchsuite_reports.certified import open_certificates, recorded_presets, run_of
 from benchsuite_reports.comparison import (
     Family,
     Pairing,
@@ -48,7 +48,7 @@ class Source:
     @property
     def runs(self) -> dict[str, Path]:
         """The folder by the run id of the rows."""
-        return {} if self.path is None else dict.fromkeys((_run_id(row) for row in self.rows), self.path)
+        return {} if self.path is None else dict.fromkeys((run_of(row) for row in self.rows), self.path)
 
 
 def compare_command(argv: list[str]) -> int:
@@ -126,13 +126,8 @@ def _apart(source: Source, other: Source) -> Source:
     rows: list[Row] = []
     for row in source.rows:
         run: Any = row["run"]
-        rows.append({**row, "run": {**run, "id": path}} if _run_id(row) in taken else row)
+        rows.append({**row, "run": {**run, "id": path}} if run_of(row) in taken else row)
     return replace(source, name=f"{source.name} in {source.path.resolve().parent}", rows=tuple(rows))
-
-
-def _run_id(row: Row) -> str:
-    run: Any = row["run"]
-    return str(run.get("id", ""))
 
 
 def _file_source(path: Path) -> Source:

@@ -25,7 +25,7 @@ from benchsuite_reports.arms import (
     worst_case,
 )
 from benchsuite_reports.bases import base_of
-from benchsuite_reports.certified import ContrastCertificate, certify_pairs
+from benchsuite_reports.certified import ContrastCertificate, certify_pairs, run_of
 from benchsuite_reports.clustered import clustered_block
 from benchsuite_reports.table import (
     Block,
@@ -271,7 +271,7 @@ def answers_changed(paired: Paired, line: Line, among: Sequence[str]) -> int:
 
 def runs_of(rows: Sequence[Row]) -> str:
     """Whether all rows are of one run, and how many replies were there before it."""
-    runs = {str(_run(row).get("id", "")) for row in rows}
+    runs = {run_of(row) for row in rows}
     cached = sum(bool(_run(row).get("cached")) for row in rows)
     kept = f"; {cached} of {len(rows)} replies from the cache" if cached else ""
     return ("within one run" if len(runs) == 1 and "" not in runs else f"across {len(runs)} runs") + kept

@@ -16,7 +16,7 @@ from types import ModuleType
 from benchsuite.errors import ConfigError
 from benchsuite.registry import Registry
 from benchsuite.runs import Run, find_run, list_runs, load_run
-from benchsuite_reports.certified import Certificates, open_certificates, recorded_presets
+from benchsuite_reports.certified import Certificates, open_certificates, recorded_presets, run_of
 from benchsuite_reports.contents import caches_of
 from benchsuite_reports.figure import as_json as figure_json
 from benchsuite_reports.formats import FORMATS, as_latex_document, as_text
@@ -52,7 +52,6 @@ PRINTED: Mapping[str, Callable[[Table], str]] = {
 }
 ENDINGS = {"text": "txt", "latex": "tex"}
 """Of the forms whose files do not end in their name."""
-CERTIFICATES = "certificates.jsonl"
 
 
 def report_command(argv: list[str]) -> int:
@@ -143,7 +142,7 @@ def open_source(run: Run, bench_dir: Path) -> Iterator[Source]:
     """Raises DataError for token counts that cannot be read."""
     rows = tuple(run.rows.values())
     caches = caches_of(bench_dir, [run.path])
-    ids = dict.fromkeys((_run_id(row) for row in rows), run.path)
+    ids = dict.fromkeys((run_of(row) for row in rows), run.path)
     name = run.path.resolve().name
     with open_certificates(ids, caches, recorded_presets(run.info)) as certificates:
         facts = RunFacts.from_info(run.info, name, read_tokens(run.path), certificates)
@@ -223,7 +222,7 @@ def _everything(run: Run, options: argparse.Namespace, own: Mapping[str, TableSp
             drawn, undrawn = write_figures(out, filled.figures)
             problems += [*faults, *undrawn]
             if options.out is None:
-                write_file(run.path / CERTIFICATES, "".join(f"{line}\n" for line in source.certificates.lines()))
+                source.certificates.write(run.path)
             print(f"{out}: {len(tables)} tables, {len(drawn)} figures of run {source.facts.run}")
             for line in filled.unfilled:
                 print(f"not filled: {line}")
@@ -271,8 +270,3 @@ def _list(run: Run, own: Mapping[str, TableSpec]) -> list[str]:
         absent = missing_arms(drawing.conditions, rows)
         print(f"  {name}: figure" + (f" (missing arms: {', '.join(absent)})" if absent else ""))
     return problems
-
-
-def _run_id(row: Row) -> str:
-    run = row["run"]
-    return str(run.get("id", "")) if isinstance(run, Mapping) else ""

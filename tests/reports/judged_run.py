@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,22 @@ def corpus_item(question: str, hostile: str, last: str) -> dict[str, Any]:
         "haystack_sessions": [[first, second, third]],
         "answer_session_ids": ["s_a"],
     }
+
+
+@dataclass
+class Bench:
+    """A project with one finished run, and the bodies that its endpoint got for QUESTION, by what was asked."""
+
+    folder: Path
+    bodies: list[dict[str, Any]]
+
+    @property
+    def dir(self) -> Path:
+        return self.folder / ".bench"
+
+    @property
+    def run(self) -> Path:
+        return next((self.dir / "runs").glob("0001*"))
 
 
 @contextmanager

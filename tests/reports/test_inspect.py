@@ -13,7 +13,6 @@ import sqlite3
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,25 +23,14 @@ from benchsuite.cli import main
 from benchsuite.errors import ConfigError, DataError
 from benchsuite_reports.inspect import arm_name, find_question, inspect_command, select_arms
 
+from . import judged_run as judged
 from .judged_run import BROKEN, HOSTILE, PICTURES, QUESTION, judged_run
 
 Element = ElementTree.Element
 
 
-@dataclass
-class Bench:
-    """A project with one finished run, and the bodies that its endpoint got for QUESTION, by what was asked."""
-
-    folder: Path
-    bodies: list[dict[str, Any]]
-
-    @property
-    def dir(self) -> Path:
-        return self.folder / ".bench"
-
-    @property
-    def run(self) -> Path:
-        return next((self.dir / "runs").glob("0001*"))
+class Bench(judged.Bench):
+    """Looked at by ``benchsuite inspect``."""
 
     def page(self, *args: str) -> Element:
         """The page of QUESTION, unless other words are given, as a tree."""

@@ -6,14 +6,13 @@ import argparse
 
 from benchsuite.commands.parser import Parser, add_bench_dir
 from benchsuite.errors import ConfigError
-from benchsuite.files import write_atomic
 from benchsuite.runs import find_run, load_run
 from benchsuite_reports.gates import EXIT_GATE
 from benchsuite_reports.gates.baseline import LAST_GREEN, resolve
 from benchsuite_reports.gates.evaluate import Against, evaluate
 from benchsuite_reports.gates.grammar import parse_gate
 from benchsuite_reports.gates.metrics import ACROSS
-from benchsuite_reports.gates.summary import as_json, as_lines, as_markdown
+from benchsuite_reports.gates.summary import as_json, as_lines, as_markdown, write_report
 
 
 def gates_command(argv: list[str]) -> int:
@@ -46,9 +45,9 @@ def gates_command(argv: list[str]) -> int:
         baseline = resolve(name, options.bench_dir, str(run.info["name"]), run.path)
         against.append(Against(baseline, list(load_run(baseline.path).rows.values()) if baseline.path else ()))
     planned = {cell for cells in run.info["plan"].values() for cell in cells}
-    report = evaluate(gates, [row for cell, row in run.rows.items() if cell in planned], against, options.across)
-    write_atomic(run.path / "gates.json", as_json(report))
-    write_atomic(run.path / "summary.md", as_markdown(report))
+    rows = [row for cell, row in run.rows.items() if cell in planned]
+    report = evaluate(gates, rows, against, options.across)
+    write_report(run.path, report, rows)
     shown = as_json(report) if options.json else as_markdown(report) if options.markdown else None
     print(shown if shown is not None else "\n".join(as_lines(report)), end="" if shown is not None else "\n")
     return EXIT_GATE if report.failed else 0

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import product
 from typing import Any
 
-from benchsuite.stats.contrast import JUDGE
+from benchsuite.stats.contrast import JUDGE, SCORE, score_under
 from benchsuite_reports.gates.align import Pair, names_under
 from benchsuite_reports.gates.grammar import ACCURACY, AMOUNTS, BUILT_IN, RATES
 from benchsuite_reports.table import Row
@@ -52,17 +52,8 @@ def value_of(row: Row, metric: str) -> float | None:
     elif row["status"] == "unparsed":
         return 0.0
     else:
-        found = _score(row, metric)
+        found = score_under(row, SCORE if metric == ACCURACY else metric)
     return None if found is None else float(found)
-
-
-def _score(row: Row, metric: str) -> object:
-    if metric == ACCURACY:
-        return row["score"]
-    if metric == JUDGE:
-        by_rule = row.get("arm.judge", "none") != "none" and row["metric"] != JUDGE
-        return row["score"] if by_rule else row.get("scores.judge")
-    return row.get(f"scores.{metric}" if row["answerable"] else "scores.refusal")
 
 
 def is_open(row: Row, metric: str) -> bool:

@@ -7,13 +7,16 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
+from benchsuite.files import write_atomic
 from benchsuite.stats.agreement import Flips
 from benchsuite.stats.intervals import Interval
+from benchsuite_reports.gates import FILE, SUMMARY
 from benchsuite_reports.gates.evaluate import FAIL, NO_BASELINE, NOT_JUDGED, PASS, TO_CONFIRM, GateReport, Judgement
 from benchsuite_reports.gates.grammar import AMOUNTS
 from benchsuite_reports.gates.measure import Measured, Moved, Part
-from benchsuite_reports.table import Block, Number, RunFacts, Table, p_value, wins_losses
+from benchsuite_reports.table import Block, Number, Row, RunFacts, Table, p_value, wins_losses
 
 LISTED = 10
 ORDER = (FAIL, TO_CONFIRM, NOT_JUDGED, NO_BASELINE, PASS)
@@ -24,6 +27,14 @@ NOTE = (
 )
 _UNITS = {"latency": "s", "prompt_tokens": "tokens", "completion_tokens": "tokens"}
 _PART_COLUMNS = ("slice", "n", "a", "b", "difference", "lost/won", "p")
+
+
+def write_report(run: Path, report: GateReport, rows: Sequence[Row]) -> None:
+    """``gates.json`` and the summary for CI into the run's folder; ``rows`` are what was judged."""
+    words = Counter(str(row["word"]) for row in rows)
+    counts = ", ".join(f"{count} {word}" for word, count in sorted(words.items()))
+    write_atomic(run / FILE, as_json(report))
+    write_atomic(run / SUMMARY, f"{as_markdown(report)}\nRun `{run.name}`: {len(rows)} cells: {counts}.\n")
 
 
 def as_lines(report: GateReport, listed: int = LISTED) -> list[str]:

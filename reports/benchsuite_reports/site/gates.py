@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from benchsuite.errors import DataError
+from benchsuite_reports.gates import FILE
 from benchsuite_reports.gates.grammar import AMOUNTS
 from benchsuite_reports.site.markup import count_of, escape, grid
 from benchsuite_reports.table import p_value, percent, signed
 
-FILE = "gates.json"
 COLUMNS = ("gate", "against", "verdict", "why", "questions", "baseline", "run", "difference", "p", "Holm p")
 SLICE_COLUMNS = ("slice", "n", "baseline", "run", "difference", "p")
 

@@ -3,32 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from ..judged_run import judged_run
+from ..judged_run import Bench, judged_run
 
 HOSTILE = '</script><script>alert(1)</script> & "red" *md* \u202e\x07 ' + "w" * 200
 LONG = "A long message. " * 90
-
-
-@dataclass
-class Bench:
-    """A project with one finished run, and the bodies that its endpoint got."""
-
-    folder: Path
-    bodies: list[dict[str, Any]]
-
-    @property
-    def dir(self) -> Path:
-        return self.folder / ".bench"
-
-    @property
-    def run(self) -> Path:
-        return next((self.dir / "runs").glob("0001*"))
 
 
 @pytest.fixture(scope="session")
