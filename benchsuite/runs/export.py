@@ -60,13 +60,10 @@ def columns(rows: Sequence[Row]) -> dict[str, type]:
 
 def _kind(annotation: Any) -> type:
     """str, int, float, bool or list from a field's annotation: Literal[1], str | None, list[str], ..."""
-    scalars: tuple[type, ...] = (str, int, float, bool)
+    kinds: Mapping[Any, type] = {str: str, int: int, float: float, bool: bool, list[str]: list}
     for each in (annotation, *get_args(annotation)):
-        for scalar in scalars:
-            if each is scalar:
-                return scalar
-        if each == list[str]:
-            return list
+        if each in kinds:
+            return kinds[each]
         if type(each) in (str, int):  # of a Literal
             return type(each)
     raise TypeError(f"{annotation}: no kind of column")
