@@ -28,6 +28,8 @@ DEFAULTS: Mapping[str, Value] = {
     "repeat": 0,
 }
 INTEGER_AXES = {"k": 1, "repeat": 0}  # axis: smallest value
+CONTEXT_AXES = ("state", "summary", "summariser", "retention")
+"""What decides, beside history and length, how a request at a conversation state begins."""
 KEY_PREFIX = {"k": "k", "repeat": "r", "judge": "judge."}
 _UNSAFE = re.compile(r"[^\w.+-]", re.ASCII)
 
@@ -62,7 +64,8 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One question under one arm. ``group`` is the prefix group: cells that share a history and a length."""
+    """One question under one arm. ``group`` is the prefix group: cells that share a history and a length, and at a
+    conversation state all that its context depends on."""
 
     id: str
     suite: str
@@ -102,13 +105,10 @@ def make_arm(values: Mapping[str, Value], axis_order: Sequence[str], defaults: M
 
 
 def make_cell(suite: str, arm: Arm, outline: Outline) -> Cell:
-    return Cell(
-        id=f"{suite}:{arm.key}-{safe_id(outline.id)}",
-        suite=suite,
-        arm=arm,
-        outline=outline,
-        group=f"{suite}/{arm['length']}/{outline.history_id}",
-    )
+    group = f"{suite}/{arm['length']}/{outline.history_id}"
+    if arm["state"] != DEFAULTS["state"]:
+        group = "/".join([group, *(str(value) for axis, value in arm.values if axis in CONTEXT_AXES)])
+    return Cell(f"{suite}:{arm.key}-{safe_id(outline.id)}", suite, arm, outline, group)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchsuite.corpus.model import Item
-from benchsuite.episode import order_items
+from benchsuite.workbench import order_items
 from benchsuite.errors import ConfigError
 
 ITEMS = [Item(name, (name,), "user", name) for name in "abcd"]

@@ -12,7 +12,7 @@ from benchsuite.delivery.spec import Delivery
 from benchsuite.errors import ConfigError
 
 _FIELDS = {
-    "system": {"refusal"},
+    "system": {"refusal", "persona"},
     "head": set(),
     "empty": set(),
     "role": {"rank", "role"},
@@ -34,6 +34,16 @@ _FIELDS = {
     "session": {"session", "date"},
     "session_date": {"date"},
     "image_label": {"number"},
+    "reply_format": set(),
+    "pressure": set(),
+    "image_stub": set(),
+    "tool_images": {"tool"},
+    "summarise": {"words"},
+    "rewrite_free": {"words"},
+    "rewrite_cited": {"words"},
+    "conversation": set(),
+    "summary": {"summary"},
+    "summary_reply": set(),
 }
 
 
@@ -71,6 +81,16 @@ class Protocol:
     session: str | None = None  # before a session's first turn; its ``date`` is session_date, or nothing
     session_date: str | None = None
     image_label: str | None = None  # before an image, where images are labelled
+    reply_format: str | None = None  # after the question of a probe: the form of the reply
+    pressure: str | None = None  # before the question of a probe under Cm
+    image_stub: str | None = None  # in the place of an image that retention took out of the context
+    tool_images: str | None = None  # before the images that a tool returned
+    summarise: str | None = None  # instruction of a compaction; rewrite_* of one that rewrites its summary
+    rewrite_free: str | None = None
+    rewrite_cited: str | None = None
+    conversation: str | None = None  # before the conversation that is summarised
+    summary: str | None = None  # the summary as it stands in the context, and the assistant's reply to it
+    summary_reply: str | None = None
 
     @property
     def label(self) -> str:

@@ -41,7 +41,7 @@ def render(
     that the protocol lacks.
     """
     room = _Room(delivery, protocol, images, history)
-    system = Message("system", (Part("instruction", protocol.system.format(refusal=protocol.refusal).strip()),))
+    system = system_message(protocol)
     question = Part("question", protocol.question.format(date=query.date, question=query.text))
     if not placed:
         return system, Message("user", (Part("head", protocol.empty), question))
@@ -49,6 +49,19 @@ def render(
         return system, *room.turns(placed), Message("user", (question,))
     body = [part for rank, each in enumerate(placed, start=1) for part in room.item(rank, each)]
     return system, Message("user", (Part("head", protocol.head), *room.head(), *body, question))
+
+
+def render_turns(
+    placed: Sequence[Placed], delivery: Delivery, protocol: Protocol, images: Mapping[str, WireImage]
+) -> list[Message]:
+    """A message per item in its own role, as in session form; an item of which nothing is left is left out."""
+    return list(_Room(delivery, protocol, images, 0).turns(placed))
+
+
+def system_message(protocol: Protocol, persona: str = "") -> Message:
+    """``persona`` is whose assistant the model is, where the suite says so."""
+    text = protocol.system.format(refusal=protocol.refusal, persona=persona)
+    return Message("system", (Part("instruction", text.strip()),))
 
 
 @dataclass(slots=True)

@@ -201,9 +201,12 @@ class AnswerCache:
             anew, parts = self._mode == "refresh", self._take_parts()
             await self._do(lambda: self._store.put(key, family, model, reply, anew=anew, parts=parts))
 
-    def put_parts(self, parts: Mapping[str, bytes]) -> None:
-        """Have parts stored with the next answer, without waiting; ``close`` stores the rest and tells of faults."""
-        new = {sha: data for sha, data in parts.items() if sha not in self._known_parts}
+    def put_parts(self, texts: Mapping[str, str]) -> None:
+        """Have the texts of parts, by sha256, stored with the next answer, without waiting; ``close`` stores the rest
+        and tells of faults."""
+        new = {
+            sha: text.encode("utf-8", "surrogatepass") for sha, text in texts.items() if sha not in self._known_parts
+        }
         if new and self._mode != "readonly":
             self._known_parts.update(new)
             self._held_parts.update(new)

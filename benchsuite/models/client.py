@@ -5,15 +5,12 @@ from __future__ import annotations
 import asyncio
 import base64
 import email.utils
-import itertools
-import json
 import math
 import os
 import random
-import secrets
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -96,7 +93,6 @@ class HttpTransport:
         self._images = _ImageMemo(image_bytes, IMAGE_MEMO_BYTES)
         self._room = _Room(BODY_BYTES)
         self._building = asyncio.Semaphore(BUILDING)
-        self._gap = f"image-{secrets.token_hex(16)}"
         self._endpoints: dict[str, _Endpoint] = {}
         self._session: aiohttp.ClientSession | None = None
 
@@ -106,7 +102,7 @@ class HttpTransport:
             raise same_error(endpoint.closed)
         images = request.images
         if not images:
-            return await self._send(spec, endpoint, json.dumps(request.body(_no_image)).encode())
+            return await self._send(spec, endpoint, _filled(request.pieces(), {}))
         data, size = await self._body(request, images)
         try:
             return await self._send(spec, endpoint, data)
@@ -119,9 +115,8 @@ class HttpTransport:
         async with self._building:
             await self._room.take(size)
             try:
-                uris = [await self._images.uri(image) for image in images]
-                frame = json.dumps(request.body(lambda image: self._gap)).split(self._gap)
-                return await self._images.in_thread(lambda: _filled(frame, uris)), size
+                uris = {image.sha256: await self._images.uri(image) for image in images}
+                return await self._images.in_thread(lambda: _filled(request.pieces(), uris)), size
             except BaseException:
                 self._room.give(size)
                 raise
@@ -322,16 +317,11 @@ async def _pieces(data: bytes) -> AsyncIterator[bytes]:
         yield data[start : start + PIECE]
 
 
-def _filled(frame: Sequence[str], uris: Sequence[bytes]) -> bytes:
-    """The text of a body with its URIs in the gaps: what is large is copied once."""
-    pieces = [piece.encode() for piece in frame]
-    return b"".join(itertools.chain(*zip(pieces, uris, strict=False), pieces[-1:]))
+def _filled(pieces: Iterable[bytes | WireImage], uris: Mapping[str, bytes]) -> bytes:
+    """A body with the URIs in their places: what is large is copied once."""
+    return b"".join(piece if isinstance(piece, bytes) else uris[piece.sha256] for piece in pieces)
 
 
 def _retrieved(load: asyncio.Task[bytes]) -> None:
     if not load.cancelled():
         load.exception()
-
-
-def _no_image(image: WireImage) -> str:
-    raise AssertionError(f"image {image.sha256} of a request without images")

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 SCHEMA = 1
-PART_KINDS = ("head", "instruction", "note", "tag", "date", "role", "text", "image", "question", "tail")
+PART_KINDS = ("head", "instruction", "note", "tag", "date", "role", "text", "image", "question", "tail", "call")
 
 
 @lru_cache(maxsize=2048)  # a history's texts and the protocol's come back in every arm
@@ -61,14 +61,45 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call that a model made: ``arguments`` is JSON text as the model wrote it, valid or not."""
+
+    id: str
+    name: str
+    arguments: str
+
+    def body(self) -> dict[str, Any]:
+        return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": self.arguments}}
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A message as it is written, made once however many requests share it.
+
+    ``pieces`` are its JSON, with an image where its data URI goes; ``record`` is its JSON in a skeleton; ``texts`` are
+    its text parts by sha256.
+    """
+
+    pieces: tuple[bytes | WireImage, ...]
+    record: str
+    texts: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """A role and its parts. ``blocks`` is the content as sent: neighbouring text joined as it stands, images in
-    place. ``digest`` covers role and blocks alone: kinds and item ids are not in it."""
+    place. ``digest`` covers role, blocks, calls and ``call_id`` alone: kinds and item ids are not in it.
+
+    ``calls`` are tool calls of an assistant; ``call_id`` names the call that a message of role ``tool`` answers.
+    """
 
     role: str
     parts: tuple[Part, ...]
+    calls: tuple[ToolCall, ...] = ()
+    call_id: str = ""
     blocks: tuple[str | WireImage, ...] = field(init=False)
     digest: str = field(init=False)
+    _encoded: Encoded | None = field(init=False, default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         blocks: list[str | WireImage] = []
@@ -85,7 +116,45 @@ class Message:
             blocks.append(text)
         object.__setattr__(self, "blocks", tuple(blocks))
         content = [["image", b.mime, b.sha256] if isinstance(b, WireImage) else ["text", b] for b in blocks]
-        object.__setattr__(self, "digest", sha256_json([self.role, content]))
+        tools = [[[c.id, c.name, c.arguments] for c in self.calls], self.call_id] if self.calls or self.call_id else []
+        object.__setattr__(self, "digest", sha256_json([self.role, content, *tools]))
+
+    @property
+    def encoded(self) -> Encoded:
+        if self._encoded is None:
+            records = [_part_record(part) for part in self.parts]
+            texts = {sha256_text(part.text): part.text for part in self.parts if part.image is None}
+            for call in self.calls:
+                text = json.dumps(call.body())
+                texts[sha256_text(text)] = text
+                records.append({"kind": "call", "item": "", "sha256": sha256_text(text), "n": len(text)})
+            record = json.dumps([self.role, records], separators=(",", ":"))
+            object.__setattr__(self, "_encoded", Encoded(tuple(self._pieces()), record, texts))
+        assert self._encoded is not None
+        return self._encoded
+
+    def _pieces(self) -> Iterator[bytes | WireImage]:
+        """A message without images is a plain string, which every server accepts."""
+        text = f'{{"role": {json.dumps(self.role)}, '
+        if self.call_id:
+            text += f'"tool_call_id": {json.dumps(self.call_id)}, '
+        if self.calls:
+            text += f'"tool_calls": {json.dumps([call.body() for call in self.calls])}, '
+        if not any(isinstance(block, WireImage) for block in self.blocks):
+            whole = "".join(block for block in self.blocks if isinstance(block, str))
+            content = json.dumps(whole) if whole or not self.calls else "null"
+            yield f'{text}"content": {content}}}'.encode()
+            return
+        text += '"content": ['
+        for place, block in enumerate(self.blocks):
+            text += ", " if place else ""
+            if isinstance(block, str):
+                text += f'{{"type": "text", "text": {json.dumps(block)}}}'
+            else:
+                yield (text + '{"type": "image_url", "image_url": {"url": "').encode()
+                yield block
+                text = '"}}'
+        yield (text + "]}").encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,28 +170,17 @@ class Request:
     def images(self) -> list[WireImage]:
         return [block for message in self.messages for block in message.blocks if isinstance(block, WireImage)]
 
-    def body(self, image_url: Callable[[WireImage], str]) -> dict[str, Any]:
-        """The JSON body of ``/chat/completions``; ``image_url`` gives the data URI of an image.
-
-        A message without images is a plain string, which every server accepts.
-        """
-        messages: list[dict[str, Any]] = []
+    def pieces(self) -> Iterator[bytes | WireImage]:
+        """The JSON body of ``/chat/completions``, an image where its data URI goes."""
+        lead = f'{{"model": {json.dumps(self.model)}, "messages": ['.encode()
         for message in self.messages:
-            blocks = message.blocks
-            if any(isinstance(b, WireImage) for b in blocks):
-                content: Any = [
-                    {"type": "text", "text": b}
-                    if isinstance(b, str)
-                    else {"type": "image_url", "image_url": {"url": image_url(b)}}
-                    for b in blocks
-                ]
-            else:
-                content = "".join(b for b in blocks if isinstance(b, str))
-            messages.append({"role": message.role, "content": content})
-        body: dict[str, Any] = {"model": self.model, "messages": messages, **self.params}
-        if self.tools:
-            body["tools"] = list(self.tools)
-        return body
+            yield lead
+            yield from message.encoded.pieces
+            lead = b", "
+        rest = {**self.params, **({"tools": list(self.tools)} if self.tools else {})}
+        yield (
+            b"]" + "".join(f", {json.dumps(name)}: {json.dumps(value)}" for name, value in rest.items()).encode() + b"}"
+        )
 
 
 def request_key(family: str, request: Request, repeat: int = 0) -> str:
@@ -146,13 +204,21 @@ def request_key(family: str, request: Request, repeat: int = 0) -> str:
 
 def skeleton(key: str, request: Request) -> dict[str, Any]:
     """The compact record of a request as sent: digests and sizes, no text and no pixels."""
-    return {
+    record: dict[str, Any] = json.loads(skeleton_line(key, request))
+    return record
+
+
+def skeleton_line(key: str, request: Request, **about: str) -> str:
+    """The skeleton on one line of JSON, after whatever else is to be said of the call."""
+    head = {
+        **about,
         "key": key,
         "model": request.model,
         "params": dict(request.params),
         "tools": sha256_json(list(request.tools)) if request.tools else "",
-        "messages": [[m.role, [_part_record(p) for p in m.parts]] for m in request.messages],
     }
+    messages = ",".join(message.encoded.record for message in request.messages)
+    return f'{json.dumps(head, separators=(",", ":"))[:-1]},"messages":[{messages}]}}'
 
 
 def _part_record(part: Part) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from benchsuite.corpus.model import Corpus, Outline
+from benchsuite.corpus.script import Scale
 from benchsuite.delivery.protocol import Protocol
 from benchsuite.delivery.spec import parse_delivery
 from benchsuite.errors import ConfigError
@@ -25,9 +26,10 @@ from benchsuite.plan import (
     select_questions,
 )
 from benchsuite.registry import Registry
+from benchsuite.runtime.states import NO_STATE, parse_state
 from benchsuite_pytest.options import Settings
 
-_SETTINGS = ("arms", "contrasts", "tables", "family", "primary", "core")
+_SETTINGS = ("arms", "contrasts", "tables", "family", "primary", "core", "split")
 ALL_LENGTHS = "all"
 LABEL_KEYS = ("type", "split")
 
@@ -45,6 +47,7 @@ class Experiment:
     family: str = ""
     primary: str = ""
     core: tuple[Mapping[str, Value], ...] = ()
+    split: str = ""
 
     def facts(self) -> dict[str, object]:
         """What run.json says of it."""
@@ -56,6 +59,7 @@ class Experiment:
             "tables": list(self.tables),
             "family": self.family,
             "primary": self.primary,
+            **({"split": self.split} if self.split else {}),
         }
 
 
@@ -63,7 +67,8 @@ class Experiment:
 class Planner:
     """Expands experiments over the corpora of a session; the same cell is one object however often it is planned.
 
-    ``unsure`` names axes whose values are not known, since a corpus or a model could not be used: any will do.
+    ``models`` are those under test, ``helpers`` others that axes name. ``unsure`` names axes whose values are not
+    known, since a corpus or a model could not be used: any will do.
     """
 
     registry: Registry
@@ -72,6 +77,7 @@ class Planner:
     models: Sequence[str]
     protocols: Mapping[str, Protocol]
     unsure: frozenset[str] = frozenset()
+    helpers: Sequence[str] = ()
     cells: dict[str, Cell] = field(default_factory=dict)
     _selected: dict[tuple[str, str], list[Outline]] = field(default_factory=dict)
 
@@ -109,6 +115,7 @@ class Planner:
             family=declared.get("family", ""),
             primary=declared.get("primary", ""),
             core=tuple(declared.get("core", ())),
+            split=declared.get("split", ""),
         )
 
     def check_axis(self, name: str, values: Sequence[Value], suite: str | None = None) -> None:
@@ -121,8 +128,19 @@ class Planner:
                 delivery = parse_delivery(str(value), self.registry.deliveries)
                 if suite is not None and suite in self.protocols:
                     self.protocols[suite].check(delivery)
+            elif name == "state" and value != NO_STATE:
+                parse_state(str(value))
+                if suite is not None and not self._scales(suite):
+                    raise ConfigError(f"{suite} has no conversation states, so no state {value!r}")
             elif known is not None and value not in known:
                 raise ConfigError(f"{name} has no value {value!r}; known: {', '.join(map(str, known))}")
+
+    def _scales(self, suite: str) -> Mapping[str, Scale]:
+        """How deep the conversations of a suite go, by length; empty where it has none."""
+        corpus = self.corpora[suite]
+        outline = next((each for length in corpus.lengths for each in corpus.outline(length)), None)
+        script = corpus.script(outline.history_id) if outline else None
+        return script.scales if script else {}
 
     def known_values(self, name: str, suite: str | None = None) -> Sequence[Value] | None:
         """The values an axis (or ``type``, ``split``) can have; None where any value will do."""
@@ -141,7 +159,8 @@ class Planner:
         if name in ("model", "judge"):
             return (*self.models, *(("none", self.settings.judge) if name == "judge" else ()))
         if name in self.registry.suite_axes:
-            return self.registry.suite_axes[name].values
+            axis = self.registry.suite_axes[name]
+            return _unique([*axis.values, *self.models, *self.helpers]) if axis.models else axis.values
         return None if name in INTEGER_AXES else ("none",)
 
     def expand(self, experiment: Experiment) -> list[tuple[Cell, bool]]:
@@ -153,9 +172,13 @@ class Planner:
             arm = make_arm(table, self.registry.axis_order, self.registry.defaults)
             core = any(all(arm[axis] == value for axis, value in wanted.items()) for wanted in experiment.core)
             arms.setdefault(str(arm["length"]), {})[arm] = core
+            if arm["state"] != NO_STATE:
+                parse_state(arm.text("state")).tokens(self._scales(experiment.suite)[arm.text("length")])
         cells: list[tuple[Cell, bool]] = []
         for length, of_length in arms.items():
             for outline in self._questions(experiment.suite, length):
+                if experiment.split not in ("", outline.split):
+                    continue
                 for arm, core in of_length.items():
                     cell = make_cell(experiment.suite, arm, outline)
                     known = self.cells.setdefault(cell.id, cell)

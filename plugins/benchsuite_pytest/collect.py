@@ -16,7 +16,7 @@ from benchsuite_pytest.terminal import ROW, WORD
 CELL_ID = "cell_id"
 REFUSED = "benchsuite: "  # how the collection error of a faulty declaration begins
 _MARKERS = (
-    "experiment(**axes, contrasts, tables, family, primary, core): declares an experiment over axes",
+    "experiment(**axes, contrasts, tables, family, primary, core, split): declares an experiment over axes",
     "cell(**axes, type, split): the axis values of one cell; applied automatically, for -m",
     "core: the frozen arms that `make bench` runs",
 )

@@ -16,13 +16,13 @@ from benchsuite.corpus.model import History, Image, Question, Session, Turn
 from benchsuite.corpus.store import turn_items
 from benchsuite.delivery.protocol import bundled_protocol
 from benchsuite.delivery.spec import parse_delivery
-from benchsuite.episode import Stimulus
 from benchsuite.errors import ConfigError
 from benchsuite.models.wire import sha256_json
 from benchsuite.outcome import Outcome, row_json
 from benchsuite.plan import make_arm
 from benchsuite.registry import Component
 from benchsuite.scoring.answers import Score, final_answer
+from benchsuite.workbench import Stimulus
 from benchsuite_pytest.lane import BenchLane
 from benchsuite_pytest.planned import DIRECT, uses_bench
 from benchsuite_pytest.preflight import session_scorer

@@ -20,7 +20,6 @@ from benchsuite.delivery.arrange import all_slots
 from benchsuite.delivery.images import ImageSlot, scaled_size
 from benchsuite.delivery.render import render
 from benchsuite.delivery.spec import Delivery
-from benchsuite.episode import Stimulus, place, retrieve
 from benchsuite.errors import BenchError
 from benchsuite.estimate import Estimate, Planned, Size, output_limit, past_of, read_prices
 from benchsuite.models.cache import FILE_NAME, AnswerStore
@@ -28,6 +27,7 @@ from benchsuite.models.spec import ModelSpec
 from benchsuite.models.wire import Reply, Request, WireImage, request_key, sha256_text
 from benchsuite.plan import Cell
 from benchsuite.scoring.judge import CANDIDATE_END, CANDIDATE_START, is_judged, judge_messages
+from benchsuite.workbench import Stimulus, place, retrieve
 from benchsuite_pytest.dry_run_tables import arms_table, models_table
 from benchsuite_pytest.lane import BenchLane, Place
 from benchsuite_pytest.planned import ITEM_CELL, ITEM_EXPERIMENT, uses_bench
@@ -35,9 +35,9 @@ from benchsuite_pytest.preflight import Prepared
 from benchsuite_pytest.terminal import write_causes
 
 if TYPE_CHECKING:
+    from benchsuite.models.tokenizer import Counter as TokenCounter
     from benchsuite.scoring.answers import Score
     from benchsuite_pytest.session import BenchSession
-    from benchsuite_reports.tokens import Counter as TokenCounter
 
 WIDTH = 8  # cells that are composed side by side: some wait for an encoder
 
@@ -210,7 +210,7 @@ class DryRun:
         return True
 
     async def _compose(self, cells: Sequence[tuple[Cell, Sequence[str]]]) -> Estimate:
-        from benchsuite_reports.tokens import load_tokenizer
+        from benchsuite.models.tokenizer import load_tokenizer
 
         session, settings = self._session, self._session.settings
         broker = session.start_broker()

@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from benchsuite.corpus.model import Image, Item
 from benchsuite.delivery.decoys import CorpusDecoys
 from benchsuite.delivery.images import ImageDesk, ImageReader
-from benchsuite.episode import Stimulus, Workbench, run_episode
+from benchsuite.episode import run_episode
 from benchsuite.errors import EndpointError
 from benchsuite.files import AppendFile
 from benchsuite.models.ask import Asker
 from benchsuite.models.cache import open_cache
 from benchsuite.models.client import HttpTransport, Servers, Transport
 from benchsuite.models.slots import Slots
-from benchsuite.models.spec import ModelSpec
-from benchsuite.models.wire import Reply, Request
+from benchsuite.models.spec import ModelSpec, embedded_spec
+from benchsuite.models.wire import Reply, Request, skeleton_line
 from benchsuite.outcome import Outcome
 from benchsuite.plan import Arm, Cell
 from benchsuite.registry import Component
 from benchsuite.retrieval.embed import TextEncoder, VectorStore
 from benchsuite.retrieval.embed_images import ImageEncoder
+from benchsuite.runtime.axes import SUMMARISER
+from benchsuite.runtime.build import CheckpointBuilder, Wanted
+from benchsuite.runtime.checkpoint import Checkpoint, CheckpointStore
+from benchsuite.runtime.states import NO_STATE
+from benchsuite.workbench import Scene, Stimulus, Workbench
 from benchsuite_pytest.costs import note_costs
 from benchsuite_pytest.preflight import Prepared, session_scorer
 
@@ -55,6 +59,7 @@ class BenchLane:
         self._prepared, self._place, self._slots, self._servers = prepared, place, slots, servers
         self._items: OrderedDict[str, tuple[Item, ...]] = OrderedDict()
         self._decoys: dict[tuple[str, str], CorpusDecoys] = {}
+        self._builders: dict[str, CheckpointBuilder] = {}
         self._lines: list[str] = []
         self._open = AsyncExitStack()
 
@@ -62,6 +67,7 @@ class BenchLane:
         prepared, settings, place = self._prepared, self._prepared.settings, self._place
         cache_folder = settings.folder / "cache"
         desk = ImageDesk(cache_folder / "image")
+        self._checkpoints = CheckpointStore(cache_folder)
         self._calls = AppendFile(place.run / "calls" / f"{place.worker}.jsonl")
         self._open.callback(self._calls.close)
         self._open.callback(self._flush_calls)
@@ -138,29 +144,75 @@ class BenchLane:
         return await self._images.scores(text, images, index)
 
     async def _stimulus(self, cell: Cell) -> Stimulus:
-        prepared = self._prepared
+        prepared, arm = self._prepared, cell.arm
         corpus = prepared.corpora[cell.suite]
-        question = corpus.question(cell.arm.text("length"), cell.outline.id)
-        items = self._items.get(cell.group)
-        if items is None:
-            if corpus.history_size(question.history_id) <= SMALL_HISTORY:
-                history = corpus.history(question.history_id)
-            else:
-                history = await asyncio.to_thread(corpus.history, question.history_id)
-            items = self._items[cell.group] = corpus.items(history)
-            if len(self._items) > HISTORIES_KEPT:
-                self._items.popitem(last=False)
+        question = corpus.question(arm.text("length"), cell.outline.id)
+        script = corpus.script(question.history_id)
+        scene = None
+        if arm.text("state") != NO_STATE and script is not None:
+            scene = Scene(await self._checkpoint(cell, question.history_id), self._checkpoints, script.artifacts)
         return Stimulus(
             cell=cell.id,
             suite=cell.suite,
             corpus=corpus.digest,
             question=question,
-            items=items,
-            image_bytes=corpus.image_bytes,
+            items=scene.checkpoint.items if scene else await self._history(cell, question.history_id),
+            image_bytes=self._checkpoints.image_bytes if scene else corpus.image_bytes,
             protocol=prepared.protocols[cell.suite],
             scorer=session_scorer(prepared.registry, cell.suite, prepared.settings.scoring),
-            decoys=self._decoys_of(cell.suite, cell.arm.text("length")),
+            decoys=self._decoys_of(cell.suite, arm.text("length")),
+            aliases=script.aliases if script else {},
+            scene=scene,
         )
+
+    async def _history(self, cell: Cell, history_id: str) -> tuple[Item, ...]:
+        items = self._items.get(cell.group)
+        if items is None:
+            corpus = self._prepared.corpora[cell.suite]
+            if corpus.history_size(history_id) <= SMALL_HISTORY:
+                history = corpus.history(history_id)
+            else:
+                history = await asyncio.to_thread(corpus.history, history_id)
+            items = self._items[cell.group] = corpus.items(history)
+            if len(self._items) > HISTORIES_KEPT:
+                self._items.popitem(last=False)
+        return items
+
+    async def _checkpoint(self, cell: Cell, history_id: str) -> Checkpoint:
+        """The checkpoint of a cell's state, built if nobody has built it yet."""
+        suite, arm, bench = cell.suite, cell.arm, self.workbench
+        if suite not in self._builders:
+            self._builders[suite] = CheckpointBuilder(
+                self._prepared.corpora[suite],
+                self._prepared.protocols[suite],
+                self._checkpoints,
+                self._send,
+                bench.desk,
+                bench.parser,
+            )
+        trunk = self._prepared.settings.trunk
+        wanted = Wanted(
+            history=history_id,
+            length=arm.text("length"),
+            state=arm.text("state"),
+            summary=arm.text("summary"),
+            summariser=self._helper(arm.text("summariser")),
+            recall=arm.text("recall"),
+            writer=None if trunk == "none" else self._helper(trunk),
+        )
+        return await self._builders[suite].checkpoint(wanted)
+
+    def _helper(self, name: str) -> ModelSpec:
+        """The spec of a model that writes summaries or a trunk; the bundled reader need not be named anywhere."""
+        if name == SUMMARISER and name not in self._prepared.models:
+            return embedded_spec()
+        return self.workbench.model(name)
+
+    async def _send(self, spec: ModelSpec, request: Request) -> Reply:
+        """A request that is no cell's: a summary, a turn of a trunk."""
+        answered = await self.workbench.asker.ask(spec, request)
+        self._record(skeleton_line(answered.key, request, cell="trunk", role="trunk"), request)
+        return answered.reply
 
     def _decoys_of(self, suite: str, length: str) -> CorpusDecoys:
         if (suite, length) not in self._decoys:
@@ -168,15 +220,11 @@ class BenchLane:
             self._decoys[suite, length] = CorpusDecoys(self._prepared.corpora[suite], length, folder)
         return self._decoys[suite, length]
 
-    def _record(self, line: dict[str, Any], request: Request) -> None:
+    def _record(self, line: str, request: Request) -> None:
         if self._cache is not None:
-            texts: dict[str, bytes] = {}
-            for message, (_, records) in zip(request.messages, line["messages"], strict=True):
-                for part, record in zip(message.parts, records, strict=True):
-                    if part.image is None:
-                        texts[record["sha256"]] = part.text.encode("utf-8", "surrogatepass")
-            self._cache.put_parts(texts)
-        self._lines.append(json.dumps(line, separators=(",", ":")))
+            for message in request.messages:
+                self._cache.put_parts(message.encoded.texts)
+        self._lines.append(line)
         if len(self._lines) >= CALLS_HELD:
             self._flush_calls()
 

@@ -36,6 +36,12 @@ _OPTIONS: Mapping[str, tuple[str, bool, str]] = {
         "encoder of a retrieval channel, text or image, with its folder where it needs one, "
         "e.g. text=bge-small-en-v1.5 or image=siglip2:models/siglip2-base-patch16-384",
     ),
+    "trunk": (
+        "NAME",
+        False,
+        "model that writes the assistant's side of a suite's conversations, once for all models under test "
+        "(default: the corpus' own replies)",
+    ),
     "corpus": (
         "SUITE=PATH",
         True,
@@ -112,6 +118,7 @@ class Settings:
     judge: str
     judge_votes: int
     scoring: str
+    trunk: str
     encoders: Mapping[str, str]
     corpora: Mapping[str, str]
     axes: Mapping[str, tuple[str, ...]]
@@ -166,6 +173,7 @@ def read_settings(config: pytest.Config) -> Settings:
         judge=value("judge") or "none",
         judge_votes=checked(_odd, number("judge-votes") or 1) or 1,
         scoring=checked(_choice, value("scoring"), "scoring") or STRICT,
+        trunk=value("trunk") or "none",
         encoders={channel: name for channel, name in pairs("encoder", "CHANNEL=NAME") if checked(_channel, channel)},
         corpora=dict(pairs("corpus", "SUITE=PATH")),
         axes={axis: tuple(v for v in values.split(",") if v) for axis, values in pairs("axis", "AXIS=V1,V2")},

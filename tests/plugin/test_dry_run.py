@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchsuite_reports.tokens import load_tokenizer
+from benchsuite.models.tokenizer import load_tokenizer
 
 Project = Any  # tests/plugin/conftest.py
 

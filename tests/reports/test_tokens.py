@@ -15,10 +15,11 @@ from benchsuite.corpus.model import plain_text
 from benchsuite.corpus.store import index_corpus, open_corpus
 from benchsuite.errors import ConfigError, DataError
 from benchsuite.models.cache import AnswerStore
+from benchsuite.models.tokenizer import image_tokens, load_tokenizer
 from benchsuite.models.wire import Message, Part, Request, WireImage, sha256_text, skeleton
 from benchsuite_reports.arms import DELIVERMEM, DIRECT
 from benchsuite_reports.table import FullContext, TokenCounts
-from benchsuite_reports.tokens import count_tokens, image_tokens, load_tokenizer, read_tokens, write_tokens
+from benchsuite_reports.tokens import count_tokens, read_tokens, write_tokens
 
 TINY = Path(__file__).parents[1] / "data" / "memlens-tiny"
 

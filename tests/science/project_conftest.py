@@ -52,7 +52,7 @@ class Echo:
 
     async def send(self, spec: ModelSpec, request: Request) -> Reply:
         await asyncio.sleep(0)
-        digest = sha256_json(request.body(lambda image: f"{image.mime} {image.sha256}"))
+        digest = sha256_json([request.model, dict(request.params), [message.digest for message in request.messages]])
         text = "Insufficient information" if int(digest, 16) % 4 == 0 else digest
         return Reply(text, finish="stop", model_served=spec.model, prompt_tokens=int(digest[:4], 16))
 

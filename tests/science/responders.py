@@ -27,7 +27,8 @@ from benchsuite.delivery.decoys import CorpusDecoys
 from benchsuite.delivery.images import ImageDesk, scaled
 from benchsuite.delivery.protocol import bundled_protocol
 from benchsuite.delivery.stamp import stamp, stamp_box
-from benchsuite.episode import Stimulus, Workbench, run_episode
+from benchsuite.episode import run_episode
+from benchsuite.workbench import Stimulus, Workbench
 from benchsuite.models.ask import Asker
 from benchsuite.models.slots import SlotPool
 from benchsuite.models.spec import ModelSpec

@@ -1,0 +1,223 @@
+"""Checkpoints on demand: each is built once, whoever asks first, and found by all who ask later."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from benchsuite.corpus.model import Corpus, Image
+from benchsuite.delivery.arrange import all_slots
+from benchsuite.delivery.images import ImageDesk, ImageSlot
+from benchsuite.delivery.protocol import Protocol
+from benchsuite.delivery.spec import Delivery
+from benchsuite.errors import ConfigError, DataError
+from benchsuite.files import AppendFile, whole_lines, write_atomic
+from benchsuite.models.spec import ModelSpec
+from benchsuite.models.tokenizer import load_tokenizer
+from benchsuite.models.wire import Message, Part, Reply, Request, sha256_json
+from benchsuite.runtime.agent import Hands, converse
+from benchsuite.runtime.checkpoint import Checkpoint, CheckpointStore
+from benchsuite.runtime.compaction import Send, Summariser
+from benchsuite.runtime.conversation import Spoken, context_slots, render_context
+from benchsuite.runtime.parsers import ToolParser
+from benchsuite.runtime.states import parse_state
+from benchsuite.runtime.tools import TOOLS, Surface
+from benchsuite.runtime.trunk import Exchange, Stage, Trunk, trunk_facts
+from benchsuite.runtime.workspace import Workspace
+
+WAIT_S = 0.05
+AS_STORED = Delivery(form="sessions", order="conv", side=0, codec="stored")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A checkpoint by what it is built from. ``writer`` writes the trunk's replies (None: the script's own)."""
+
+    history: str
+    length: str
+    state: str
+    summary: str
+    summariser: ModelSpec
+    recall: str
+    writer: ModelSpec | None = None
+
+
+class CheckpointBuilder:
+    """Builds the checkpoints of one corpus. ``send`` asks a model and raises EndpointError where no answer came;
+    ``parser`` gives how a model's tool calls are read.
+
+    Over all processes one builds and the others wait (a lock per trunk, freed by a kill). A reply of a writing model
+    is kept as it comes, so that a killed build goes on from its last turn.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        protocol: Protocol,
+        store: CheckpointStore,
+        send: Send,
+        desk: ImageDesk,
+        parser: Callable[[ModelSpec], ToolParser],
+    ) -> None:
+        self._corpus, self._protocol, self._store = corpus, protocol, store
+        self._send, self._desk, self._parser = send, desk, parser
+        self._built: dict[str, asyncio.Task[Checkpoint]] = {}
+
+    async def checkpoint(self, wanted: Wanted) -> Checkpoint:
+        """Raises ConfigError or DataError for a state that cannot be, EndpointError or BenchError where a summary or a
+        turn was not written; all who want it get the same error."""
+        key = sha256_json([asdict(replace(wanted, writer=None)), wanted.writer and wanted.writer.family])
+        if key not in self._built:
+            self._built[key] = asyncio.ensure_future(self._get(wanted))
+        return await asyncio.shield(self._built[key])
+
+    async def _get(self, wanted: Wanted) -> Checkpoint:
+        stage = self._stage(wanted)
+        milestone = parse_state(wanted.state)
+        summariser = f"{wanted.summariser.family}#{wanted.summariser.model}"
+        facts = {**trunk_facts(stage, milestone, wanted.summary, summariser), "recall": wanted.recall}
+        key = sha256_json({**facts, "script": asdict(stage.script), "protocol": asdict(stage.protocol)})
+        found = self._store.folder / "keys" / key
+        if not found.exists():
+            trunk = sha256_json([stage.history.id, wanted.length, stage.writer])[:16]
+            async with self._alone(trunk):
+                if not found.exists():
+                    await self._build(wanted, stage, found, summariser)
+        checkpoint = self._store.load(found.read_text().strip())
+        return replace(checkpoint, state=wanted.state) if checkpoint.state != wanted.state else checkpoint
+
+    async def _build(self, wanted: Wanted, stage: Stage, found: Path, summariser: str) -> None:
+        folder = self._store.folder
+        trunk = Trunk(
+            stage=self._writing(stage, wanted.writer, folder) if wanted.writer else stage,
+            blobs=self._store.blobs,
+            summariser=Summariser(wanted.summariser, stage.protocol, self._send, folder / "summaries"),
+            summary=wanted.summary,
+            summariser_id=summariser,
+        )
+        checkpoint = replace(await trunk.reach(parse_state(wanted.state)), recall=wanted.recall)
+        self._store.save(checkpoint)
+        found.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(found, checkpoint.id + "\n")
+
+    def _stage(self, wanted: Wanted) -> Stage:
+        script = self._corpus.script(wanted.history)
+        if script is None:
+            raise ConfigError(f"{self._corpus.suite} has no conversation states: its corpus has no script")
+        if wanted.length not in script.scales:
+            raise ConfigError(f"{self._corpus.name}: no scale {wanted.length!r}; there is: {', '.join(script.scales)}")
+        tokenizer, count = load_tokenizer()
+        return Stage(
+            name=self._corpus.name,
+            history=self._corpus.history(wanted.history),
+            script=script,
+            length=wanted.length,
+            protocol=self._protocol,
+            image_bytes=self._corpus.image_bytes,
+            tokenizer=tokenizer,
+            count=count,
+            writer=f"{wanted.writer.family}#{wanted.writer.model}" if wanted.writer else "",
+        )
+
+    @asynccontextmanager
+    async def _alone(self, name: str) -> AsyncIterator[None]:
+        """Hold the lock of a trunk; waiting for another process can be cancelled."""
+        folder = self._store.folder / "locks"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            handle = (folder / name).open("a")
+        except OSError as error:
+            raise ConfigError(
+                f"checkpoints {self._store.folder} cannot be written: {error.strerror or error}"
+            ) from None
+        with handle:
+            while True:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    await asyncio.sleep(WAIT_S)
+            yield
+
+    def _writing(self, stage: Stage, spec: ModelSpec, folder: Path) -> Stage:
+        """The stage with a model that writes the assistant's side, its replies kept in a journal."""
+        name = sha256_json([stage.history.id, stage.length, stage.writer, asdict(stage.protocol), asdict(stage.script)])
+        journal = Journal(folder / "trunks" / f"{name}.jsonl")
+
+        async def write(context: Sequence[Spoken], exchange: Exchange, workspace: Workspace) -> Exchange:
+            kept = journal.next(exchange[0].id)
+            if kept is not None:
+                return kept
+            said = tuple(each for each in exchange if each.role == "user")
+            written = (*said, *await self._reply(stage, spec, [*context, *said], said[0].id, workspace))
+            journal.add(written)
+            return written
+
+        return replace(stage, write=write)
+
+    async def _reply(
+        self, stage: Stage, spec: ModelSpec, spoken: Sequence[Spoken], name: str, workspace: Workspace
+    ) -> list[Spoken]:
+        """The turn of a writing model: its tool calls with their results, and what it says."""
+        placed = context_slots(spoken, AS_STORED, "all")
+
+        async def prepared(slots: Sequence[ImageSlot]) -> dict[str, Part]:
+            parts = {}
+            for slot in slots:
+                wire = await asyncio.to_thread(self._desk.prepare, slot, AS_STORED, stage.image_bytes)
+                parts[slot.key] = Part("image", image=wire)
+            return parts
+
+        ready = {key: part.image for key, part in (await prepared(all_slots(placed))).items() if part.image}
+        context = render_context(spoken, placed, AS_STORED, "all", stage.protocol, stage.script.persona, ready)
+
+        async def ask(messages: tuple[Message, ...]) -> Reply:
+            return await self._send(spec, Request(spec.model, messages, spec.params, TOOLS))
+
+        async def show(images: Sequence[Image]) -> tuple[Part, ...]:
+            return tuple((await prepared([ImageSlot(image) for image in images])).values())
+
+        surface = Surface(workspace, "intact", 0)
+        talk = await converse(context.messages, Hands(ask, self._parser(spec), surface, show, stage.protocol))
+        if not talk.text.strip():
+            why = "goes on calling tools" if talk.limited else "returned nothing"
+            raise DataError(stage.name, stage.length, name, f"the trunk's writer {spec.endpoint} {why}")
+        pictures = iter([image for _, result in talk.results for image in result.images])
+        lines = [
+            Spoken(
+                f"{name}.{place}",
+                each.role,
+                "".join(part.text for part in each.parts),
+                tuple(next(pictures) for part in each.parts if part.image is not None),
+                each.calls,
+                each.call_id,
+            )
+            for place, each in enumerate(talk.messages)
+        ]
+        return [*lines, Spoken(f"{name}.reply", "assistant", talk.text)]
+
+
+class Journal:
+    """The turns that a model wrote, in their order; what a kill cut off is written again."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._kept = [json.loads(line) for _, line in whole_lines(path)] if path.exists() else []
+        self._path, self._at = path, 0
+
+    def next(self, name: str) -> Exchange | None:
+        """The next turn, if it is kept and begins with the message of this id."""
+        if self._at >= len(self._kept) or self._kept[self._at][0][0] != name:
+            return None
+        self._at += 1
+        return tuple(map(Spoken.from_json, self._kept[self._at - 1]))
+
+    def add(self, exchange: Exchange) -> None:
+        file = AppendFile(self._path)
+        file.append(json.dumps([each.to_json() for each in exchange], separators=(",", ":")))
+        file.close()
