@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from benchsuite.corpus.model import Image, Question
+from benchsuite.corpus.model import Image, Item, Question
 from benchsuite.delivery.arrange import all_slots
 from benchsuite.delivery.images import ImageSlot
 from benchsuite.delivery.render import missing_images, render
@@ -15,7 +15,7 @@ from benchsuite.errors import EndpointError
 from benchsuite.models.ask import Answered
 from benchsuite.models.spec import ModelSpec
 from benchsuite.models.tokenizer import image_tokens
-from benchsuite.models.wire import Message, Part, Reply, Request
+from benchsuite.models.wire import Message, Part, Reply, Request, WireImage
 from benchsuite.plan import Arm
 from benchsuite.runtime.agent import Hands, Talk, converse
 from benchsuite.runtime.conversation import Context, Spoken, context_slots, render_context
@@ -24,7 +24,6 @@ from benchsuite.runtime.tools import ARTIFACT_RECALL, NAMES, TOOLS
 from benchsuite.scoring.tokens import contains
 from benchsuite.workbench import Scene, Stimulus, Workbench, call, place, prepare, retrieve
 
-CONDITIONS = ("C0", "Cm")
 RENDERER = "conversation/1"
 
 
@@ -38,15 +37,40 @@ class Probed:
     trace: Mapping[str, float]
 
 
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What is put to the model before it acts. ``row`` is what an outcome says of what was delivered."""
+
+    messages: tuple[Message, ...]
+    row: Mapping[str, Any]
+
+
+async def open_probe(stimulus: Stimulus, scene: Scene, arm: Arm, delivery: Delivery, bench: Workbench) -> Opening:
+    """Context, retrieved memory and question of a cell."""
+    context = await _context(stimulus, scene, arm, delivery, bench)
+    memory, items = await _memory(stimulus, arm, delivery, bench)
+    messages = (*context.messages, _probe_message(stimulus, memory, arm.text("condition")))
+    images = [block for message in messages for block in message.blocks if isinstance(block, WireImage)]
+    seen = context.turns.union(turn for item in items for turn in item.turn_ids)
+    row = {
+        "renderer": RENDERER,
+        "items": [item.id for item in items],
+        "n_items": len(items),
+        "n_missing": context.missing + missing_images(items, delivery),
+        "n_gold_delivered": len(seen.intersection(stimulus.question.evidence.turn_ids)),
+        "n_images": len(images),
+        "image_tokens": sum(image_tokens(image.width, image.height) for image in images),
+    }
+    return Opening(messages, row)
+
+
 async def ask_at_state(
     stimulus: Stimulus, scene: Scene, arm: Arm, delivery: Delivery, bench: Workbench, calls: list[Answered]
 ) -> Probed:
     """Restore, ask, and run tools until there is an answer. Raises EndpointError where a call failed."""
-    spec, question = bench.model(arm.text("model")), stimulus.question
+    spec = bench.model(arm.text("model"))
     restored = scene.store.restore(scene.checkpoint)
-    context = await _context(stimulus, scene, arm, delivery, bench)
-    memory, facts = await _memory(stimulus, arm, delivery, bench)
-    probe = _probe_message(stimulus, memory, arm.text("condition"))
+    opening = await open_probe(stimulus, scene, arm, delivery, bench)
     replies: list[Reply] = []
 
     async def ask(messages: tuple[Message, ...]) -> Reply:
@@ -58,25 +82,17 @@ async def ask_at_state(
     async def show(images: Sequence[Image]) -> tuple[Part, ...]:
         return await _pictures(scene, bench, delivery, images)
 
-    parser = bench.parser(spec)
-    talk = await converse((*context.messages, probe), Hands(ask, parser, restored.surface, show, stimulus.protocol))
-    first = Request(spec.model, (*context.messages, probe), spec.params)
-    gold = set(question.evidence.turn_ids)
+    hands = Hands(ask, bench.parser(spec), restored.surface, show, stimulus.protocol)
+    talk = await converse(opening.messages, hands)
     row = {
-        **facts,
-        "renderer": RENDERER,
-        "n_missing": int(facts["n_missing"]) + context.missing,
-        "n_gold_delivered": len(gold & (context.turns | facts.pop("turns"))),
-        "n_images": len(first.images),
-        "image_tokens": sum(image_tokens(image.width, image.height) for image in first.images),
+        **opening.row,
         "usage_prompt": _sum(reply.prompt_tokens for reply in replies),
         "usage_completion": _sum(reply.completion_tokens for reply in replies),
     }
-    row.pop("turns", None)
     trace = {
         **_depths(scene, replies[0]),
         **await _captured(stimulus, scene, arm, delivery, spec, bench),
-        **trace_of(talk, question, scene),
+        **trace_of(talk, stimulus.question, scene),
     }
     return Probed(replace(replies[-1], text=talk.text), row, trace)
 
@@ -138,23 +154,16 @@ async def _rendered(
 
 async def _memory(
     stimulus: Stimulus, arm: Arm, delivery: Delivery, bench: Workbench
-) -> tuple[Sequence[Part], dict[str, Any]]:
-    """What retrieval brings, as parts before the probe, and what the row says of it."""
+) -> tuple[Sequence[Part], Sequence[Item]]:
+    """What retrieval brings, as parts before the probe, and its items."""
     if arm.text("retrieval") == "none":
-        return (), {"items": [], "n_items": 0, "n_missing": 0, "turns": set()}
+        return (), ()
     shown = replace(delivery, form="items")
     items = await retrieve(stimulus, arm, shown, bench)
     placed = await place(stimulus, items, shown)
     images = await prepare(bench.desk, all_slots(placed), shown, stimulus.image_bytes)
     user = render(placed, stimulus.question.query(), shown, stimulus.protocol, images, len(stimulus.items))[-1]
-    parts = [part for part in user.parts if part.kind != "question" and (part.text or part.image)]
-    facts = {
-        "items": [item.id for item in items],
-        "n_items": len(items),
-        "n_missing": missing_images(items, shown),
-        "turns": {turn for item in items for turn in item.turn_ids},
-    }
-    return parts, facts
+    return [part for part in user.parts if part.kind != "question" and (part.text or part.image)], items
 
 
 async def _pictures(scene: Scene, bench: Workbench, delivery: Delivery, images: Sequence[Image]) -> tuple[Part, ...]:
@@ -199,7 +208,11 @@ async def _captured(
     return await bench.shared(key, make)
 
 
-def _sum(counts: Any) -> int | None:
+def _sum(counts: Iterable[int | None]) -> int | None:
     """None where one of them is not known."""
-    known = list(counts)
-    return None if any(count is None for count in known) else sum(known)
+    total = 0
+    for count in counts:
+        if count is None:
+            return None
+        total += count
+    return total

@@ -79,7 +79,7 @@ class Planner:
     unsure: frozenset[str] = frozenset()
     helpers: Sequence[str] = ()
     cells: dict[str, Cell] = field(default_factory=dict)
-    _selected: dict[tuple[str, str], list[Outline]] = field(default_factory=dict)
+    _selected: dict[tuple[str, str, str], list[Outline]] = field(default_factory=dict)
 
     def experiment(self, nodeid: str, suite: str, declared: Mapping[str, Any]) -> Experiment:
         """Raises ConfigError for an axis or value that does not exist."""
@@ -176,9 +176,7 @@ class Planner:
                 parse_state(arm.text("state")).tokens(self._scales(experiment.suite)[arm.text("length")])
         cells: list[tuple[Cell, bool]] = []
         for length, of_length in arms.items():
-            for outline in self._questions(experiment.suite, length):
-                if experiment.split not in ("", outline.split):
-                    continue
+            for outline in self._questions(experiment.suite, length, experiment.split):
                 for arm, core in of_length.items():
                     cell = make_cell(experiment.suite, arm, outline)
                     known = self.cells.setdefault(cell.id, cell)
@@ -187,18 +185,20 @@ class Planner:
                     cells.append((known, core))
         return cells
 
-    def _questions(self, suite: str, length: str) -> list[Outline]:
-        """Those that limit and shard leave: the same at every length, as their shortest history has it."""
-        if (suite, length) not in self._selected:
+    def _questions(self, suite: str, length: str, split: str) -> list[Outline]:
+        """Those of a split (empty: all) that limit and shard leave: the same at every length, as their shortest
+        history has it."""
+        key = (suite, length, split)
+        if key not in self._selected:
             corpus = self.corpora[suite]
-            outlines = corpus.outline(length)
+            outlines = [o for o in corpus.outline(length) if split in ("", o.split)]
             if self.settings.limit is not None or self.settings.shard is not None:
                 shortest = {o.id: o for each in reversed(corpus.lengths) for o in corpus.outline(each)}
                 asked = [shortest[o.id] for o in outlines]
                 chosen = {o.id for o in select_questions(asked, self.settings.limit, self.settings.shard)}
                 outlines = [o for o in outlines if o.id in chosen]
-            self._selected[suite, length] = list(outlines)
-        return self._selected[suite, length]
+            self._selected[key] = outlines
+        return self._selected[key]
 
 
 def _arms(

@@ -20,12 +20,14 @@ from benchsuite.delivery.arrange import all_slots
 from benchsuite.delivery.images import ImageSlot, scaled_size
 from benchsuite.delivery.render import render
 from benchsuite.delivery.spec import Delivery
-from benchsuite.errors import BenchError
+from benchsuite.errors import BenchError, ConfigError
 from benchsuite.estimate import Estimate, Planned, Size, output_limit, past_of, read_prices
 from benchsuite.models.cache import FILE_NAME, AnswerStore
 from benchsuite.models.spec import ModelSpec
 from benchsuite.models.wire import Reply, Request, WireImage, request_key, sha256_text
 from benchsuite.plan import Cell
+from benchsuite.probe import open_probe
+from benchsuite.runtime.tools import TOOLS
 from benchsuite.scoring.judge import CANDIDATE_END, CANDIDATE_START, is_judged, judge_messages
 from benchsuite.workbench import Stimulus, place, retrieve
 from benchsuite_pytest.dry_run_tables import arms_table, models_table
@@ -59,6 +61,9 @@ class DryLane(BenchLane):
         """Raises what the run would make an error of this cell before it asks."""
         stimulus, bench, arm = await self._stimulus(cell), self.workbench, cell.arm
         delivery, spec = bench.delivery(arm.text("delivery")), bench.model(arm.text("model"))
+        if stimulus.scene is not None:
+            opening = await open_probe(stimulus, stimulus.scene, arm, delivery, bench)
+            return Composed(stimulus, spec, Request(spec.model, opening.messages, spec.params, TOOLS), True)
         items = await retrieve(stimulus, arm, delivery, bench)
         placed = await place(stimulus, items, delivery)
         images: dict[str, WireImage] = {}
@@ -70,6 +75,14 @@ class DryLane(BenchLane):
         query = stimulus.question.query()
         messages = render(placed, query, delivery, stimulus.protocol, images, len(stimulus.items))
         return Composed(stimulus, spec, Request(spec.model, messages, spec.params), complete)
+
+    async def _send(self, spec: ModelSpec, request: Request) -> Reply:
+        """Of summaries and trunks those that the run's own reader writes, as encoders do their work."""
+        if spec.launch == "embedded":
+            return await super()._send(spec, request)
+        raise ConfigError(
+            f"not estimated: {spec.endpoint} has yet to write a summary or a trunk; run one cell of it first"
+        )
 
 
 def _unprepared(slot: ImageSlot, delivery: Delivery) -> WireImage:
