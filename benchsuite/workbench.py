@@ -98,7 +98,7 @@ class Workbench:
         found = self._shared.get(key)
         if found is None:
             found = self._shared[key] = asyncio.ensure_future(make())
-        result: T = await asyncio.shield(found)
+        result: T = found.result() if found.done() else await asyncio.shield(found)
         return result
 
     def parser(self, spec: ModelSpec) -> ToolParser:

@@ -72,7 +72,8 @@ class Scale:
 class Script:
     """All that a trunk is built from, beside the planting turns of its History.
 
-    ``persona`` stands in the system prompt. ``scales`` stand by length. ``seed`` orders the filler.
+    ``persona`` stands in the system prompt. ``scales`` stand by length. ``seed`` orders the filler. ``aliases`` maps
+    ids and paths to the one artefact that they name; a path of two artefacts names none.
     """
 
     persona: str
@@ -84,8 +85,9 @@ class Script:
     aliases: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
-        names: dict[str, str] = {}
+        owners: dict[str, set[str]] = {}
         for artifact in self.artifacts:
-            names[artifact.id] = artifact.id
-            names.update(dict.fromkeys(artifact.paths, artifact.id))
-        object.__setattr__(self, "aliases", names)
+            for name in (artifact.id, *artifact.paths):
+                owners.setdefault(name, set()).add(artifact.id)
+        aliases = {name: next(iter(ids)) for name, ids in owners.items() if len(ids) == 1}
+        object.__setattr__(self, "aliases", aliases)

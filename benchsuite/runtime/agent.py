@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from benchsuite.corpus.model import Image
 from benchsuite.delivery.protocol import Protocol
@@ -46,7 +46,10 @@ class Talk:
 
 
 async def converse(context: tuple[Message, ...], hands: Hands) -> Talk:
-    """The turn that follows ``context``. Raises what ``ask`` raises; every fault in a call is told to the model."""
+    """The turn that follows ``context``. Raises what ``ask`` raises; every fault in a call is told to the model.
+
+    Calls are numbered by their place in the turn: the ids that endpoints give are random, and what is sent must not be.
+    """
     talk = Talk()
     for _ in range(ROUNDS):
         reply = await hands.ask((*context, *talk.messages))
@@ -56,9 +59,11 @@ async def converse(context: tuple[Message, ...], hands: Hands) -> Talk:
             talk.text = parsed.text
             return talk
         said = (Part("text", parsed.text),) if parsed.text else ()
-        talk.messages.append(Message("assistant", said, parsed.calls))
+        made = len(talk.results)
+        calls = tuple(replace(call, id=f"call_{made + place}") for place, call in enumerate(parsed.calls, start=1))
+        talk.messages.append(Message("assistant", said, calls))
         pictures: list[Part] = []
-        for call in parsed.calls:
+        for call in calls:
             result = hands.surface.call(call)
             talk.results.append((call, result))
             talk.messages.append(Message("tool", (Part("text", result.text),), call_id=call.id))

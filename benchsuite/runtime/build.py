@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from benchsuite.corpus.model import Corpus, Image
 from benchsuite.delivery.arrange import all_slots
@@ -19,11 +20,11 @@ from benchsuite.errors import ConfigError, DataError
 from benchsuite.files import AppendFile, whole_lines, write_atomic
 from benchsuite.models.spec import ModelSpec
 from benchsuite.models.tokenizer import load_tokenizer
-from benchsuite.models.wire import Message, Part, Reply, Request, sha256_json
+from benchsuite.models.wire import Message, Part, Reply, Request, WireImage, sha256_json
 from benchsuite.runtime.agent import Hands, converse
 from benchsuite.runtime.checkpoint import Checkpoint, CheckpointStore
 from benchsuite.runtime.compaction import Send, Summariser
-from benchsuite.runtime.conversation import Spoken, context_slots, render_context
+from benchsuite.runtime.conversation import TOOL, Spoken, context_slots, render_context
 from benchsuite.runtime.parsers import ToolParser
 from benchsuite.runtime.states import parse_state
 from benchsuite.runtime.tools import TOOLS, Surface
@@ -66,21 +67,22 @@ class CheckpointBuilder:
     ) -> None:
         self._corpus, self._protocol, self._store = corpus, protocol, store
         self._send, self._desk, self._parser = send, desk, parser
-        self._built: dict[str, asyncio.Task[Checkpoint]] = {}
+        self._built: dict[Wanted, asyncio.Task[Checkpoint]] = {}
 
     async def checkpoint(self, wanted: Wanted) -> Checkpoint:
         """Raises ConfigError or DataError for a state that cannot be, EndpointError or BenchError where a summary or a
         turn was not written; all who want it get the same error."""
-        key = sha256_json([asdict(replace(wanted, writer=None)), wanted.writer and wanted.writer.family])
-        if key not in self._built:
-            self._built[key] = asyncio.ensure_future(self._get(wanted))
-        return await asyncio.shield(self._built[key])
+        task = self._built.get(wanted)
+        if task is None:
+            task = self._built[wanted] = asyncio.ensure_future(self._get(wanted))
+        return task.result() if task.done() else await asyncio.shield(task)
 
     async def _get(self, wanted: Wanted) -> Checkpoint:
         stage = self._stage(wanted)
         milestone = parse_state(wanted.state)
         summariser = f"{wanted.summariser.family}#{wanted.summariser.model}"
         facts = {**trunk_facts(stage, milestone, wanted.summary, summariser), "recall": wanted.recall}
+        facts["params"] = [_asked(wanted.writer), _asked(wanted.summariser if milestone.compactions else None)]
         key = sha256_json({**facts, "script": asdict(stage.script), "protocol": asdict(stage.protocol)})
         found = self._store.folder / "keys" / key
         if not found.exists():
@@ -146,16 +148,17 @@ class CheckpointBuilder:
 
     def _writing(self, stage: Stage, spec: ModelSpec, folder: Path) -> Stage:
         """The stage with a model that writes the assistant's side, its replies kept in a journal."""
-        name = sha256_json([stage.history.id, stage.length, stage.writer, asdict(stage.protocol), asdict(stage.script)])
-        journal = Journal(folder / "trunks" / f"{name}.jsonl")
+        facts = [stage.history.id, stage.length, stage.writer, asdict(stage.protocol), asdict(stage.script)]
+        journal = Journal(folder / "trunks" / f"{sha256_json([*facts, _asked(spec)])}.jsonl")
 
         async def write(context: Sequence[Spoken], exchange: Exchange, workspace: Workspace) -> Exchange:
-            kept = journal.next(exchange[0].id)
+            said = tuple(each for each in exchange if each.role == "user")
+            key = sha256_json([each.to_json() for each in (*context, *said)])
+            kept = journal.get(key)
             if kept is not None:
                 return kept
-            said = tuple(each for each in exchange if each.role == "user")
             written = (*said, *await self._reply(stage, spec, [*context, *said], said[0].id, workspace))
-            journal.add(written)
+            journal.add(key, written)
             return written
 
         return replace(stage, write=write)
@@ -166,21 +169,17 @@ class CheckpointBuilder:
         """The turn of a writing model: its tool calls with their results, and what it says."""
         placed = context_slots(spoken, AS_STORED, "all")
 
-        async def prepared(slots: Sequence[ImageSlot]) -> dict[str, Part]:
-            parts = {}
-            for slot in slots:
-                wire = await asyncio.to_thread(self._desk.prepare, slot, AS_STORED, stage.image_bytes)
-                parts[slot.key] = Part("image", image=wire)
-            return parts
+        async def prepared(slot: ImageSlot) -> WireImage:
+            return await asyncio.to_thread(self._desk.prepare, slot, AS_STORED, stage.image_bytes)
 
-        ready = {key: part.image for key, part in (await prepared(all_slots(placed))).items() if part.image}
+        ready = {slot.key: await prepared(slot) for slot in all_slots(placed)}
         context = render_context(spoken, placed, AS_STORED, "all", stage.protocol, stage.script.persona, ready)
 
         async def ask(messages: tuple[Message, ...]) -> Reply:
             return await self._send(spec, Request(spec.model, messages, spec.params, TOOLS))
 
         async def show(images: Sequence[Image]) -> tuple[Part, ...]:
-            return tuple((await prepared([ImageSlot(image) for image in images])).values())
+            return tuple([Part("image", image=await prepared(ImageSlot(image))) for image in images])
 
         surface = Surface(workspace, "intact", 0)
         talk = await converse(context.messages, Hands(ask, self._parser(spec), surface, show, stage.protocol))
@@ -192,10 +191,11 @@ class CheckpointBuilder:
             Spoken(
                 f"{name}.{place}",
                 each.role,
-                "".join(part.text for part in each.parts),
-                tuple(next(pictures) for part in each.parts if part.image is not None),
+                "".join("<image>" if part.image else part.text for part in each.parts),
+                tuple(next(pictures) for part in each.parts if part.image),
                 each.calls,
                 each.call_id,
+                "text" if each.role == "assistant" else TOOL,
             )
             for place, each in enumerate(talk.messages)
         ]
@@ -203,21 +203,23 @@ class CheckpointBuilder:
 
 
 class Journal:
-    """The turns that a model wrote, in their order; what a kill cut off is written again."""
+    """The turns that a model wrote, each by the digest of what it was shown; what a kill cut off is written again."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._kept = [json.loads(line) for _, line in whole_lines(path)] if path.exists() else []
-        self._path, self._at = path, 0
+        self._kept = dict(json.loads(line) for _, line in whole_lines(path)) if path.exists() else {}
+        self._path = path
 
-    def next(self, name: str) -> Exchange | None:
-        """The next turn, if it is kept and begins with the message of this id."""
-        if self._at >= len(self._kept) or self._kept[self._at][0][0] != name:
-            return None
-        self._at += 1
-        return tuple(map(Spoken.from_json, self._kept[self._at - 1]))
+    def get(self, key: str) -> Exchange | None:
+        """The turn that followed these messages, if it is kept."""
+        return tuple(map(Spoken.from_json, self._kept[key])) if key in self._kept else None
 
-    def add(self, exchange: Exchange) -> None:
+    def add(self, key: str, exchange: Exchange) -> None:
         file = AppendFile(self._path)
-        file.append(json.dumps([each.to_json() for each in exchange], separators=(",", ":")))
+        file.append(json.dumps([key, [each.to_json() for each in exchange]], separators=(",", ":")))
         file.close()
+
+
+def _asked(spec: ModelSpec | None) -> list[Any]:
+    """How a model is asked, beside its name."""
+    return [] if spec is None else [dict(spec.params), spec.tool_parser]

@@ -30,7 +30,7 @@ FOLDER = "checkpoint"
 class Checkpoint:
     """A state of a conversation. ``transcript`` is all that was said; ``context`` and ``captured`` are what the model
     sees now and saw in the last request before the capture, as places in ``transcript``: after a compaction the two
-    differ. ``depth`` is the reference count of the latter, ``active`` that of the former, in tokens.
+    differ. ``depth`` is the reference count of the latter and the reply to it, ``active`` that of the former (tokens).
 
     ``step`` counts the turns of the trunk (exchanges), ``planted`` those of them that planted evidence.
     ``summariser`` and ``writer`` say who wrote summaries and replies; empty for nobody (a script).
@@ -72,12 +72,6 @@ class Checkpoint:
         """The active context."""
         return tuple(self.transcript[place] for place in self.context)
 
-    @property
-    def items(self) -> tuple[Item, ...]:
-        """All that was said until now, as retrieval ranks it; what a compaction or a tool wrote is not history."""
-        said = (each for each in self.transcript if each.kind == "text" and each.role in ("user", "assistant"))
-        return tuple(each.item() for each in said if each.text.strip() or each.images)
-
     def to_json(self) -> dict[str, Any]:
         plain = {name: getattr(self, name) for name in _PLAIN}
         files = {
@@ -86,7 +80,8 @@ class Checkpoint:
         }
         said = [each.to_json() for each in self.transcript]
         places = {"context": list(self.context), "captured": list(self.captured)}
-        return {"version": VERSION, "id": self.id, **plain, **places, "transcript": said, "workspace": files}
+        content = {"version": VERSION, "id": self.id, **plain, **places, "transcript": said, "workspace": files}
+        return {**content, "seal": sha256_json(content)}
 
 
 _PLAIN = (
@@ -112,6 +107,7 @@ class CheckpointStore:
         self.blobs = BlobStore(self.folder / "blobs")
         self._read: dict[str, Checkpoint] = {}
         self._bases: dict[str, tuple[Workspace, Surface]] = {}
+        self._items: dict[str, tuple[Item, ...]] = {}
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Keep a checkpoint. Raises ConfigError where the folder cannot be written."""
@@ -136,6 +132,13 @@ class CheckpointStore:
             self._bases[checkpoint.id] = (base, Surface(base, checkpoint.recall, checkpoint.compactions))
         base, surface = self._bases[checkpoint.id]
         return Restored(checkpoint, base.fork(), surface)
+
+    def items(self, checkpoint: Checkpoint) -> tuple[Item, ...]:
+        """All that was said until then, as retrieval ranks it; what a compaction or a tool wrote is not history."""
+        if checkpoint.id not in self._items:
+            said = (each for each in checkpoint.transcript if each.kind == "text" and each.role != "tool")
+            self._items[checkpoint.id] = tuple(each.item() for each in said if each.text.strip() or each.images)
+        return self._items[checkpoint.id]
 
     def image_bytes(self, image: Image) -> bytes:
         """The stored bytes of a picture of any checkpoint. Raises DataError as :meth:`BlobStore.get` does."""
@@ -165,6 +168,9 @@ class CheckpointStore:
         version = read.get("version") if isinstance(read, dict) else None
         if version != VERSION:
             raise DataError(str(path), None, "version", f"a checkpoint of version {version}, this reads {VERSION}")
+        seal = read.pop("seal", None)
+        if seal != sha256_json(read):
+            raise DataError(str(path), None, "seal", "the file was changed after it was written")
         try:
             checkpoint = Checkpoint(
                 transcript=tuple(map(Spoken.from_json, read["transcript"])),
@@ -173,10 +179,10 @@ class CheckpointStore:
                 workspace={path: _file_of(row) for path, row in read["workspace"].items()},
                 **{name: read[name] for name in _PLAIN},
             )
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise DataError(str(path), None, None, f"not a checkpoint: {error}") from None
         if checkpoint.id != path.stem:
-            raise DataError(str(path), None, "id", "the content is not that of this id: the file was changed")
+            raise DataError(str(path), None, "id", "its content is not that of this id")
         self._check_blobs(path, checkpoint)
         return checkpoint
 

@@ -17,7 +17,7 @@ from benchsuite.errors import ConfigError
 from benchsuite.models.tokenizer import Counter, image_tokens
 from benchsuite.models.wire import Message, Part, ToolCall, WireImage
 
-SUMMARY = "summary"
+SUMMARY, TOOL = "summary", "tool"
 RETENTION = ("all", "recent3", "none")
 RECENT = 3
 
@@ -25,7 +25,7 @@ RECENT = 3
 @dataclass(frozen=True, slots=True)
 class Spoken:
     """One message of a conversation. ``id`` is that of its turn in the corpus, or says where the trunk got it from;
-    ``kind`` is ``text``, or ``summary`` for what a compaction wrote.
+    ``kind`` is ``text``, ``summary`` for what a compaction wrote, or ``tool`` for what a tool returned.
 
     ``calls`` are tool calls of an assistant, ``call_id`` the call that a message of role ``tool`` answers.
     """
@@ -144,14 +144,19 @@ def render_context(
     gone = retained(spoken, retention)
     messages = [system_message(protocol, persona)]
     whole: set[str] = set()
-    for each, place, left in zip(spoken, placed, gone, strict=True):
+    seen = [
+        replace(place, item=_without(place.item, left), slots=_left_in(place.slots, left))
+        for each, place, left in zip(spoken, placed, gone, strict=True)
+        if not (each.calls or each.call_id)
+    ]
+    turns = {turn.parts[0].item: turn for turn in render_turns(seen, shown, protocol, images)}  # numbered over all
+    for each, left in zip(spoken, gone, strict=True):
         if each.calls or each.call_id:
             parts = (Part("text", each.text, item=each.id),) if each.text else ()
             messages.append(Message(each.role, parts, each.calls, each.call_id))
             continue
         stubs = len(left) if shown.shows_images else 0
-        seen = replace(place, item=_without(place.item, left), slots=_left_in(place.slots, left))
-        [rendered] = render_turns([seen], shown, protocol, images) or [Message(each.role, ())]
+        rendered = turns.get(each.id, Message(each.role, ()))
         if stubs:
             stub = Part("note", protocol.template("image_stub") * stubs, item=each.id)
             rendered = Message(rendered.role, (*rendered.parts, stub))

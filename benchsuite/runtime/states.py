@@ -9,7 +9,7 @@ from benchsuite.corpus.script import Scale
 from benchsuite.errors import ConfigError
 
 NO_STATE = "none"
-_STATE = re.compile(r"S([1-9]\d?)(?:-d(\d{1,4})k?)?")
+_STATE = re.compile(r"S([1-9]\d?)(?:-d(\d{1,4})k?)?", re.ASCII)
 _FORM = "write S1-d<N>k, S<n> or S<n>-d<N>k, e.g. S1-d0, S1-d50k, S2, S3-d20k"
 
 

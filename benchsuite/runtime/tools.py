@@ -83,7 +83,7 @@ class Surface:
         argument = "path" if call.name == READ_FILE else "query"
         try:
             given = json.loads(call.arguments or "{}")
-        except ValueError:
+        except (ValueError, RecursionError):
             return _fault(f"The arguments of {call.name} are no JSON.")
         value = given.get(argument) if isinstance(given, dict) else None
         if not isinstance(value, str) or not value.strip():
@@ -96,7 +96,8 @@ class Surface:
         """The artefact that the query names, else the one that fits best, with its records and its pictures; where
         none can be reached, the best file that can."""
         names = list(self._artifacts)
-        named = [name for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", query)]
+        named = [name for name in names if _stands_in(name, query)]
+        named = named or [name for name in names if any(_stands_in(path, query) for path in self._artifacts[name])]
         best = [names.index(named[0])] if named else self._recall.best(query, 1)
         if not best:
             return self._shown(self._search.best(query, 1)) if not names else ToolResult(NO_MATCH)
@@ -141,6 +142,10 @@ class Surface:
 def _own_first(entry: tuple[str, Stored]) -> tuple[bool, str]:
     path, file = entry
     return file.about not in path or file.image is None, path
+
+
+def _stands_in(name: str, query: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", query) is not None
 
 
 def _fault(text: str) -> ToolResult:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from benchsuite.corpus.model import History, Image
@@ -78,24 +78,24 @@ class Trunk:
         planted = False
         last = stage.history.turns[-1].id
         for exchange in self._exchanges(start):
+            here = {each.id for each in exchange}  # as scripted: what a model writes has ids of its own
             if stage.write is not None:
                 exchange = await stage.write([self.transcript[at] for at in self.context], exchange, workspace)
-            before = list(self.context)
             self._add(exchange)
             self.step += 1
-            if not planting.isdisjoint(each.id for each in exchange):
-                self._plant(exchange, workspace)
-                planted = planted or last in {each.id for each in exchange}
-            self.depth, self.captured = self._active(start), [*before, self._last_asked()]
-            here = self.compactions == milestone.compactions and milestone.depth is not None
-            if planted and here and self.depth >= wanted:
+            if not planting.isdisjoint(here):
+                self._plant(here, exchange, workspace)
+                planted = planted or last in here
+            self.depth, self.captured = self._active(start), self._asked()
+            due = self.compactions == milestone.compactions and milestone.depth is not None
+            if planted and due and self.depth >= wanted:
                 return self._checkpoint(milestone, workspace, start)
             if self.depth >= scale.compaction:
                 if not planted:
-                    raise self._never(milestone, f"the planting alone has {self.depth} tokens, past the compaction")
-                await self._compact(workspace)
-                here = self.compactions == milestone.compactions
-                if here and (milestone.depth is None or self._active(start) >= wanted):
+                    raise self._never(milestone, f"the planting is not over at {self.depth} tokens, past the compaction")
+                await self._compact(milestone, workspace)
+                due = self.compactions == milestone.compactions
+                if due and (milestone.depth is None or self._active(start) >= wanted):
                     return self._checkpoint(milestone, workspace, start)
                 if self._active(start) >= scale.compaction:
                     raise self._never(milestone, "summary and kept turns alone are past the compaction")
@@ -127,13 +127,16 @@ class Trunk:
     def _active(self, start: int) -> int:
         return start + sum(self.tokens[place] for place in self.context)
 
-    def _last_asked(self) -> int:
-        """The newest message of the user: what the last request before a capture ended with."""
-        return max(place for place in self.context if self.transcript[place].role == "user")
+    def _asked(self) -> list[int]:
+        """What the last request before a capture showed: the context without the reply to it."""
+        end = len(self.context)
+        while end and self.transcript[self.context[end - 1]].role == "assistant":
+            end -= 1
+        return self.context[:end]
 
-    def _plant(self, exchange: Exchange, workspace: Workspace) -> None:
-        """What is in the workspace after these turns."""
-        stage, here = self.stage, {each.id for each in exchange}
+    def _plant(self, here: Set[str], exchange: Exchange, workspace: Workspace) -> None:
+        """What is in the workspace after the turns of these ids."""
+        stage = self.stage
         for file in stage.script.files:
             if file.turn in here:
                 workspace.write(file.path, file.text.encode())
@@ -155,12 +158,14 @@ class Trunk:
             path = artifact.path if number == 1 and not artifact.text else f"{artifact.path}#{number}"
             workspace.write(path, self.stage.image_bytes(image), artifact.id, image)
 
-    async def _compact(self, workspace: Workspace) -> None:
-        """Put a summary in the place of all but the newest turns."""
+    async def _compact(self, milestone: Milestone, workspace: Workspace) -> None:
+        """Put a summary in the place of all but the newest turns. Raises DataError where these are all there are."""
         stage, scale = self.stage, self.stage.scale
         turns = list(exchanges(self.transcript[place] for place in self.context))
-        kept = sum(len(each) for each in turns[len(turns) - scale.kept :]) if scale.kept else 0
+        kept = sum(len(each) for each in turns[max(0, len(turns) - scale.kept) :])
         old, new = self.context[: len(self.context) - kept], self.context[len(self.context) - kept :]
+        if not old:
+            raise self._never(milestone, "summary and kept turns alone are past the compaction")
         spoken = [self.transcript[place] for place in old]
         written = await self.summariser.summary(spoken, self.summary, scale.summary_words)
         self.compactions += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,9 @@ from benchsuite.delivery.spec import parse_delivery
 from benchsuite.errors import ConfigError
 from benchsuite.models.wire import sha256_json
 from benchsuite.outcome import Outcome, row_json
-from benchsuite.plan import make_arm
+from benchsuite.plan import Value, make_arm
 from benchsuite.registry import Component
+from benchsuite.runtime.states import parse_state
 from benchsuite.scoring.answers import Score, final_answer
 from benchsuite.workbench import Stimulus
 from benchsuite_pytest.lane import BenchLane
@@ -60,11 +61,12 @@ class Bench:
         ``history`` is a History, or turns: Turn objects or mappings with ``role``, ``text``, ``date`` and
         ``images`` (paths or bytes). ``retrieval`` is a registered name or any object with ``rank``; without it
         the whole history is delivered. A plain string has no gold, so its outcome is answered but not scored.
-        Raises ConfigError for an argument of another kind, and for a state, retrieval, delivery or model that does
-        not exist.
+        ``at`` is a conversation state (``S1-d50k``, ``S2``) of the first conversation of a corpus that has such
+        states: the question is asked there, without a history of its own, and nothing is retrieved unless
+        ``retrieval`` says so. Raises ConfigError for an argument of another kind, and for a state, retrieval,
+        delivery or model that does not exist.
         """
-        if at is not None:
-            raise ConfigError(f"no conversation state {at!r}: no checkpoints are registered")
+        stage = self._stage(at, history) if at is not None else None
         if not isinstance(question, str | Question):
             raise ConfigError(f"question must be text or a Question, not a {type(question).__name__}")
         pictures = _Pictures()
@@ -83,7 +85,7 @@ class Bench:
             )
         )
         registry = self._session.registry
-        name = retrieval if isinstance(retrieval, str) else "full"
+        name = retrieval if isinstance(retrieval, str) else "full" if stage is None else "none"
         component = registry.retrievals.get(name)
         if component is None:
             raise ConfigError(f"retrieval has no value {name!r}; known: {', '.join(registry.retrievals)}")
@@ -92,17 +94,19 @@ class Bench:
                 raise ConfigError(f"retrieval is an {type(retrieval).__name__} without rank()")
             name = f"object.{type(retrieval).__name__}"
             component = Component(name, lambda: retrieval)
-        protocol = self._session.prepared.protocols.get(SUITE) or bundled_protocol(SUITE)
+        suite = SUITE if stage is None else stage.suite
+        protocol = self._session.prepared.protocols.get(suite) or bundled_protocol(suite)
         protocol.check(parse_delivery(delivery, registry.deliveries))
         models = self._session.prepared.models
         if model is not None and model not in models:
             raise ConfigError(f"model {model!r} is not configured; known: {', '.join(models)}")
-        arm = make_arm(
-            {"retrieval": name, "delivery": delivery, "model": model or self._session.prepared.tested[0]},
-            registry.axis_order,
-            registry.defaults,
-        )
-        scorer = session_scorer(registry, SUITE, self._session.settings.scoring)
+        values: dict[str, Value] = {"retrieval": name, "delivery": delivery}
+        values["model"] = model or self._session.prepared.tested[0]
+        if stage is not None and at is not None:
+            values |= {"state": at, "length": stage.length}
+            digest = stage.history
+        arm = make_arm(values, registry.axis_order, registry.defaults)
+        scorer = session_scorer(registry, suite, self._session.settings.scoring)
         stimulus = Stimulus(
             cell=f"{DIRECT}:{arm.key}-{sha256_json([asked.text, asked.date, digest])[:12]}",
             suite=DIRECT,
@@ -116,9 +120,35 @@ class Bench:
         engine = self._session.engine(self._request.session)
         lane = engine.lane
         assert isinstance(lane, BenchLane)
-        outcome = engine.submit(lane.ask_direct(stimulus, arm, component)).result()
+        asked_there = (
+            lane.ask_direct(stimulus, arm, component)
+            if stage is None
+            else lane.ask_direct_at(stage.suite, stage.history, stimulus, arm, component)
+        )
+        outcome = engine.submit(asked_there).result()
         self._request.node.user_properties.append((DIRECT_ROW, row_json(outcome.to_row())))
         return outcome
+
+    def _stage(self, at: str, history: object) -> _Stage:
+        """Where a state is asked at. Raises ConfigError for one that does not exist."""
+        if history is not None:
+            raise ConfigError(f"at {at!r}: a state has its own conversation; ask without a history")
+        milestone = parse_state(at)
+        for suite, corpus in self._session.prepared.corpora.items():
+            length = corpus.lengths[0]
+            first = corpus.outline(length)[0].history_id
+            script = corpus.script(first)
+            if script is not None:
+                milestone.tokens(script.scales[length])
+                return _Stage(suite, length, first)
+        raise ConfigError(f"no corpus here has a conversation state {at!r}: --bench-corpus mirage=mirage-mini has")
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    suite: str
+    length: str
+    history: str
 
 
 @pytest.fixture

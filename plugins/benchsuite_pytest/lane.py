@@ -119,18 +119,28 @@ class BenchLane:
         """The direct lane: same cache, same row, in no plan and no table; ``component`` may be anyone's."""
         bench = self.workbench
         registry = replace(bench.registry, retrievals={**bench.registry.retrievals, component.name: component})
-        direct = Workbench(
-            registry,
-            bench.models,
-            bench.asker,
-            bench.desk,
-            bench.services,
-            bench.record,
-            bench.readers,
-            bench.judge_votes,
-            run={**bench.run, "direct": True},
+        return await run_episode(stimulus, arm, replace(bench, registry=registry, run={**bench.run, "direct": True}))
+
+    async def ask_direct_at(
+        self, suite: str, history_id: str, stimulus: Stimulus, arm: Arm, component: Component
+    ) -> Outcome:
+        """As :meth:`ask_direct`, at the conversation state of the arm."""
+        script = self._prepared.corpora[suite].script(history_id)
+        assert script is not None
+        scene = Scene(await self._checkpoint(suite, arm, history_id), self._checkpoints, script.artifacts)
+        placed = replace(
+            stimulus,
+            items=self._checkpoints.items(scene.checkpoint),
+            image_bytes=self._checkpoints.image_bytes,
+            aliases=script.aliases,
+            scene=scene,
         )
-        return await run_episode(stimulus, arm, direct)
+        return await self.ask_direct(placed, arm, component)
+
+    async def checkpoint(self, cell: Cell) -> Checkpoint:
+        """The conversation state of a cell that is asked at one."""
+        history = self._prepared.corpora[cell.suite].question(cell.arm.text("length"), cell.outline.id).history_id
+        return await self._checkpoint(cell.suite, cell.arm, history)
 
     async def close(self) -> None:
         await self._open.aclose()
@@ -150,13 +160,17 @@ class BenchLane:
         script = corpus.script(question.history_id)
         scene = None
         if arm.text("state") != NO_STATE and script is not None:
-            scene = Scene(await self._checkpoint(cell, question.history_id), self._checkpoints, script.artifacts)
+            scene = Scene(
+                await self._checkpoint(cell.suite, arm, question.history_id), self._checkpoints, script.artifacts
+            )
         return Stimulus(
             cell=cell.id,
             suite=cell.suite,
             corpus=corpus.digest,
             question=question,
-            items=scene.checkpoint.items if scene else await self._history(cell, question.history_id),
+            items=self._checkpoints.items(scene.checkpoint)
+            if scene
+            else await self._history(cell, question.history_id),
             image_bytes=self._checkpoints.image_bytes if scene else corpus.image_bytes,
             protocol=prepared.protocols[cell.suite],
             scorer=session_scorer(prepared.registry, cell.suite, prepared.settings.scoring),
@@ -178,9 +192,9 @@ class BenchLane:
                 self._items.popitem(last=False)
         return items
 
-    async def _checkpoint(self, cell: Cell, history_id: str) -> Checkpoint:
-        """The checkpoint of a cell's state, built if nobody has built it yet."""
-        suite, arm, bench = cell.suite, cell.arm, self.workbench
+    async def _checkpoint(self, suite: str, arm: Arm, history_id: str) -> Checkpoint:
+        """The checkpoint of an arm's state, built if nobody has built it yet."""
+        bench = self.workbench
         if suite not in self._builders:
             self._builders[suite] = CheckpointBuilder(
                 self._prepared.corpora[suite],

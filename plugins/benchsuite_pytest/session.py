@@ -42,6 +42,7 @@ from benchsuite_pytest.tables import Reported, make_tables
 from benchsuite_pytest.terminal import Pace, Progress
 
 if TYPE_CHECKING:
+    from benchsuite.runtime.checkpoint import Checkpoint
     from benchsuite.scoring.answers import Score
 
 SESSION = pytest.StashKey["BenchSession"]()
@@ -314,8 +315,8 @@ class BenchSession:
                 )
         return outcome
 
-    def view(self, name: str, cell: Cell) -> object:
-        """The object that the engine uses for a cell, for reading: probe, retriever, delivery or model."""
+    def view(self, name: str, cell: Cell, session: pytest.Session) -> object:
+        """The object that the engine uses for a cell, for reading: probe, retriever, delivery, model, checkpoint."""
         if (name, cell.id) not in self._views:
             prepared = self.prepared
             makers: dict[str, Callable[[], object]] = {
@@ -325,9 +326,16 @@ class BenchSession:
                 "retriever": lambda: self.registry.retrievals[cell.arm.text("retrieval")],
                 "delivery": lambda: parse_delivery(cell.arm.text("delivery"), self.registry.deliveries),
                 "model": lambda: prepared.models[cell.arm.text("model")],
+                "checkpoint": lambda: self._checkpoint(cell, session),
             }
             self._views[name, cell.id] = makers[name]()
         return self._views[name, cell.id]
+
+    def _checkpoint(self, cell: Cell, session: pytest.Session) -> Checkpoint:
+        engine = self.engine(session)
+        lane = engine.lane
+        assert isinstance(lane, BenchLane)
+        return engine.submit(lane.checkpoint(cell)).result()
 
     def stop_engine(self) -> None:
         if self._engine is not None:

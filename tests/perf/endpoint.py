@@ -1,6 +1,7 @@
 """A loopback chat endpoint that answers after LATENCY seconds, CAP requests at once; the rest queue.
 
-usage: endpoint.py LATENCY CAP; prints its port. GET /stats gives and resets {"served", "peak"}.
+usage: endpoint.py LATENCY CAP [REPLY]; prints its port. GET /stats gives and resets {"served", "peak", "span_s"}: the
+span is from the first request since then to the last reply.
 """
 
 import asyncio
@@ -8,8 +9,10 @@ import json
 import os
 import sys
 import threading
+import time
 
 LATENCY_S, CAP = float(sys.argv[1]), int(sys.argv[2])
+TEXT = sys.argv[3] if len(sys.argv) > 3 else "The answer is 42."
 REPLY = json.dumps(
     {
         "id": "chatcmpl-1",
@@ -17,7 +20,7 @@ REPLY = json.dumps(
         "created": 1,
         "model": "mock",
         "choices": [
-            {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "The answer is 42."}}
+            {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": TEXT}}
         ],
         "usage": {"prompt_tokens": 900, "completion_tokens": 14, "total_tokens": 914},
     }
@@ -32,6 +35,11 @@ class Gate:
     def __init__(self) -> None:
         self.slots = asyncio.Semaphore(CAP)
         self.served = self.waiting = self.peak = 0
+        self.begun = self.ended = 0.0
+
+
+    def stats(self) -> dict[str, float]:
+        return {"served": self.served, "peak": self.peak, "span_s": self.ended - self.begun}
 
 
 class Talk(asyncio.Protocol):
@@ -53,8 +61,9 @@ class Talk(asyncio.Protocol):
             del self.buffer[: end + 4 + length]
             if head.startswith(b"get /stats"):
                 gate = self.gate
-                self.transport.write(response(json.dumps({"served": gate.served, "peak": gate.peak}).encode()))
+                self.transport.write(response(json.dumps(gate.stats()).encode()))
                 gate.served = gate.peak = 0
+                gate.begun = gate.ended = 0.0
             else:
                 task = asyncio.ensure_future(self.answer())
                 task.add_done_callback(lambda done: done.exception())
@@ -62,6 +71,7 @@ class Talk(asyncio.Protocol):
     async def answer(self) -> None:
         gate = self.gate
         gate.waiting += 1
+        gate.begun = gate.begun or time.perf_counter()
         gate.peak = max(gate.peak, gate.waiting)
         async with gate.slots:
             await asyncio.sleep(LATENCY_S)
@@ -69,6 +79,7 @@ class Talk(asyncio.Protocol):
         gate.served += 1
         if not self.transport.is_closing():
             self.transport.write(response(REPLY))
+        gate.ended = time.perf_counter()
 
 
 async def main() -> None:

@@ -146,7 +146,9 @@ BAD_ARGUMENTS = (
     TESTS
     + """
 @pytest.mark.parametrize("arguments, complaint", [
-    (dict(at="S1"), "no conversation state 'S1': no checkpoints are registered"),
+    (dict(at="S1"), "state has no value 'S1'; write S1-d<N>k"),
+    (dict(at="S2"), "no corpus here has a conversation state 'S2': --bench-corpus mirage=mirage-mini has"),
+    (dict(at="S2", history=[]), "at 'S2': a state has its own conversation; ask without a history"),
     (dict(retrieval="psychic"), "retrieval has no value 'psychic'; known: "),
     (dict(retrieval=object()), "retrieval is an object without rank()"),
     (dict(delivery="fax"), "delivery has no value 'fax'; known: "),
@@ -178,6 +180,29 @@ def test_bad_arguments_are_refused_before_anything_is_sent(plain, pytester, endp
     assert result.ret == 0, result.stdout.str()
     assert endpoint.bodies == []
     assert rows_of(pytester.path) == []
+
+
+AT_A_STATE = """
+def test_deep(bench):
+    outcome = bench.ask("Which colour?", at="S1-d50k", delivery="direct")
+    assert outcome.arm["state"] == "S1-d50k" and outcome.arm["length"] == "tenth" and outcome.n_images == 6
+
+def test_with_retrieval(bench):
+    assert bench.ask("Which colour?", at="S1-d50k", retrieval="recency", delivery="noimg").n_items == 10
+
+def test_never(bench):
+    with pytest.raises(ConfigError, match="S1-d120k is never reached"):
+        bench.ask("Which colour?", at="S1-d120k")
+"""
+
+
+@WORKERS
+def test_a_question_is_asked_at_a_conversation_state(plain, pytester, endpoint, workers):
+    result = plain(TESTS + AT_A_STATE, "--bench-corpus", "mirage=mirage-mini", workers=workers)
+    assert result.ret == 0, result.stdout.str()
+    asked = [body for body in endpoint.bodies if body["messages"][-1]["content"].startswith("Question: Which colour?")]
+    assert [len(body["messages"]) > 20 for body in asked] == [True]
+    assert [tool["function"]["name"] for tool in asked[0]["tools"]] == ["artifact_recall", "memory_search", "read_file"]
 
 
 ASK_LIKE_A_CELL = """

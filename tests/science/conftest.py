@@ -67,13 +67,15 @@ class Project:
     folder: Path
     bench: Path
 
-    def run(self, name: str, workers: int = 0, **options: str | Sequence[str]) -> Run:
+    def run(self, name: str, workers: int = 0, only: str = "", **options: str | Sequence[str]) -> Run:
         """pytest in a process of its own, on the core experiment; fails here when that run fails.
 
+        ``only`` is what ``-k`` takes.
         ``options`` are those that begin with ``--bench-``, repeated where several values are given; no answer
         comes from the cache unless they say so.
         """
         command = [sys.executable, "-m", "pytest", "cases", "-p", "no:cacheprovider", "-n", str(workers)]
+        command += ["-k", only] if only else []
         for option, given in {"dir": str(self.bench), "save": name, "cache": "off", **options}.items():
             values = [given] if isinstance(given, str) else given
             command += [part for value in values for part in (f"--bench-{option}", value)]

@@ -28,12 +28,12 @@ from benchsuite.delivery.images import ImageDesk, scaled
 from benchsuite.delivery.protocol import bundled_protocol
 from benchsuite.delivery.stamp import stamp, stamp_box
 from benchsuite.episode import run_episode
-from benchsuite.workbench import Stimulus, Workbench
 from benchsuite.models.ask import Asker
 from benchsuite.models.slots import SlotPool
 from benchsuite.models.spec import ModelSpec
 from benchsuite.models.wire import Reply, Request, WireImage
 from benchsuite.plan import make_arm, make_cell
+from benchsuite.workbench import Stimulus, Workbench
 from benchsuite_pytest.preflight import build_registry, session_scorer
 
 LENGTH = "1x"
