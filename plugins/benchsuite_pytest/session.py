@@ -179,7 +179,12 @@ class BenchSession:
             for c in prepared.corpora.values()
         }
         models = {
-            name: {"model": spec.model, "family": spec.family, "params": dict(spec.params)}
+            name: {
+                "model": spec.model,
+                "family": spec.family,
+                "params": dict(spec.params),
+                **({"context_window": spec.context_window} if spec.context_window else {}),
+            }
             for name, spec in prepared.models.items()
         }
         packages = ("benchsuite", "pytest", "pytest-xdist", "torch", "transformers", "rapidocr", "numpy", "scipy")

@@ -17,17 +17,17 @@ from typing import Any
 
 from benchsuite.delivery.certificates.certify import Certificate, Sent, certify, pixel_checks, variables
 from benchsuite.delivery.certificates.evidence import Check, PixelEvidence
+from benchsuite.delivery.certificates.records import NAMED as NAMED
+from benchsuite.delivery.certificates.records import Records
 from benchsuite.delivery.certificates.sent import Deliveries
 from benchsuite.delivery.spec import Delivery, parse_delivery, register
-from benchsuite.errors import BenchError, DataError
-from benchsuite.files import whole_lines, write_atomic
+from benchsuite.errors import BenchError
+from benchsuite.files import write_atomic
 from benchsuite.registry import Registry
 from benchsuite_reports.contents import Contents
 from benchsuite_reports.table import Row, RunFacts
 
 FILE = "certificates.jsonl"
-NAMED = 5
-"""Pairs that are named with their first difference; the file of certificates has all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +92,11 @@ def certify_pairs(pairs: Sequence[tuple[Row, Row]], facts: RunFacts) -> Contrast
 
 
 class Certificates:
-    """Certificates of pairs of one or several runs, each made once. ``runs`` are folders by the run id of their rows.
-
-    Only the places of the records are held: a run of 50,000 cells has 400 MB of them.
-    """
+    """Certificates of pairs of one or several runs, each made once; ``runs`` are their folders by run id."""
 
     def __init__(self, runs: Mapping[str, Path], deliveries: Deliveries, evidence: PixelEvidence | None = None) -> None:
         self._runs = dict(runs)
-        self._records: dict[str, _Records] = {}
+        self._records: dict[str, Records] = {}
         self._deliveries = deliveries
         self._evidence = evidence
         self._made: dict[_Key, Certificate | str] = {}
@@ -110,7 +107,8 @@ class Certificates:
         if key not in self._made:
             try:
                 declared = variables(a, b, self._deliveries)
-                self._made[key] = certify(self._sent(a), self._sent(b), declared, self._deliveries, self._evidence)
+                first, second = (self._sent(row, whole="recall" in declared) for row in (a, b))
+                self._made[key] = certify(first, second, declared, self._deliveries, self._evidence)
             except BenchError as error:
                 self._made[key] = str(error)
             except OSError as error:
@@ -151,20 +149,23 @@ class Certificates:
         """All of them into the run's folder."""
         write_atomic(run / FILE, "".join(f"{line}\n" for line in self.lines()))
 
-    def _sent(self, row: Row) -> Sent:
-        """The record of the call that gave the answer, the last of a cell that was asked again."""
-        run, keys = run_of(row), row["requests"]
+    def _sent(self, row: Row, whole: bool = False) -> Sent:
+        """The record of the first call that asked for the answer, and with ``whole`` of the last one too."""
+        run, cell, keys = run_of(row), str(row["cell"]), _strings(row["requests"])
         if run not in self._runs:
             raise BenchError("the records of its run are not at hand")
         if run not in self._records:
-            self._records[run] = _Records.of(self._runs[run])
+            self._records[run] = Records(self._runs[run])
         records = self._records[run]
-        for place in reversed(records.places.get(str(row["cell"]), ())):
-            call = place.read()
-            if call["role"] == "answer" and call["key"] in _strings(keys):
-                return Sent(call, row)
-        problem = f"; {records.problem}" if records.problem else ""
-        raise BenchError(f"no record of the request in calls/ of run {run}{problem}")
+        try:
+            first = records.first(cell, keys)
+            last = records.answers(cell, keys)[-1] if whole else None
+        except (BenchError, IndexError):
+            first = None
+        if first is None:
+            problem = f"; {records.problem}" if records.problem else ""
+            raise BenchError(f"no record of the request in calls/ of run {run}{problem}")
+        return Sent(records.read(first), row, None if last in (None, first) else records.read(last))
 
 
 @contextmanager
@@ -229,61 +230,6 @@ _Key = tuple[str, str, str, str]  # run and cell of a, run and cell of b
 
 def _key(a: Row, b: Row) -> _Key:
     return run_of(a), str(a["cell"]), run_of(b), str(b["cell"])
-
-
-_START = b'{"cell":'
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a record stands: file, line number, offset and length in bytes."""
-
-    path: Path
-    number: int
-    start: int
-    length: int
-
-    def read(self) -> Mapping[str, Any]:
-        with self.path.open("rb") as file:
-            file.seek(self.start)
-            try:
-                call: Mapping[str, Any] = json.loads(file.read(self.length))
-                _ = call["role"], call["key"], call["model"], call["params"], call["tools"], call["messages"]
-            except (ValueError, KeyError, TypeError):
-                raise DataError(f"{self.path}:{self.number}", None, None, "not the record of a call") from None
-        return call
-
-
-@dataclass(frozen=True, slots=True)
-class _Records:
-    """Where the records of each cell of a run stand. ``problem`` names the lines that are none."""
-
-    places: Mapping[str, Sequence[_Place]]
-    problem: str
-
-    @classmethod
-    def of(cls, run: Path) -> _Records:
-        places: dict[str, list[_Place]] = {}
-        broken: list[str] = []
-        for path in sorted((run / "calls").glob("*.jsonl")):
-            start = 0
-            for number, line in whole_lines(path):
-                cell = _cell_of(line)
-                if cell is None:
-                    broken.append(f"{path}:{number}: not the record of a call")
-                else:
-                    places.setdefault(cell, []).append(_Place(path, number, start, len(line)))
-                start += len(line)
-        return cls(places, "; ".join(_first(broken)))
-
-
-def _cell_of(line: bytes) -> str | None:
-    """The cell of a record, whose first field it is; a record is long, and is not parsed for it."""
-    try:
-        cell, _ = json.JSONDecoder().raw_decode(line[len(_START) : len(_START) + 4096].decode("utf-8", "replace"))
-    except ValueError:
-        return None
-    return cell if line.startswith(_START) and isinstance(cell, str) else None
 
 
 def _strings(keys: object) -> Sequence[str]:

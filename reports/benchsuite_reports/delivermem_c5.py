@@ -129,7 +129,7 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
     )
 
 
-TABLE = TableSpec(ID, build, conditions=CONDITIONS)
+TABLE = TableSpec(ID, build, ("memlens",), conditions=CONDITIONS)
 
 
 def _complete(rows: Iterable[Row]) -> list[Group]:

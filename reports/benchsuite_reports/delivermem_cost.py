@@ -96,7 +96,9 @@ def draw(rows: Sequence[Row], facts: RunFacts, run: Path, contents: Contents) ->
     return Chart(ID, TITLE, tuple(strips), (CAPTION, *captions, facts_caption(about)), about, corpus.bundled)
 
 
-FIGURE = FigureSpec(ID, draw, conditions=FIXED, empty="no two of its arms have token counts of a question in common")
+FIGURE = FigureSpec(
+    ID, draw, ("memlens",), conditions=FIXED, empty="no two of its arms have token counts of a question in common"
+)
 
 
 def _conditions(rows: Sequence[Row]) -> tuple[Condition, ...]:

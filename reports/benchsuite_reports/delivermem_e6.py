@@ -95,7 +95,7 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
     )
 
 
-TABLE = TableSpec(ID, build, needs_tokens=True, conditions=tuple(SHOWN))
+TABLE = TableSpec(ID, build, ("memlens",), needs_tokens=True, conditions=tuple(SHOWN))
 
 
 def _block(by_length: Mapping[str, Group], lengths: Sequence[str], facts: RunFacts) -> Block:

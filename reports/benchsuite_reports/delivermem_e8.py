@@ -64,4 +64,4 @@ EFFECTS = EffectTable(
     ),
     extra=_by_type,
 )
-TABLE = TableSpec(ID, EFFECTS.build, conditions=EFFECTS.conditions)
+TABLE = TableSpec(ID, EFFECTS.build, ("memlens",), conditions=EFFECTS.conditions)

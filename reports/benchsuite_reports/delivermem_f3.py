@@ -176,7 +176,7 @@ def draw(rows: Sequence[Row], facts: RunFacts, run: Path, contents: Contents) ->
     )
 
 
-FIGURE = FigureSpec(ID, draw, conditions=CONDITIONS)
+FIGURE = FigureSpec(ID, draw, ("memlens",), conditions=CONDITIONS)
 
 
 def _choose(group: Group, run: Path) -> tuple[str, str, dict[str, Call]]:

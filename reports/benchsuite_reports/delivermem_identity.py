@@ -116,4 +116,4 @@ EFFECTS = EffectTable(
     ),
     extra=_grid,
 )
-TABLE = TableSpec(ID, EFFECTS.build, conditions=EFFECTS.conditions)
+TABLE = TableSpec(ID, EFFECTS.build, ("memlens",), conditions=EFFECTS.conditions)

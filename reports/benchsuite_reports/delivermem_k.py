@@ -40,7 +40,7 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
     ).build(rows, facts)
 
 
-TABLE = TableSpec(ID, build, conditions=BUDGETS)
+TABLE = TableSpec(ID, build, ("memlens",), conditions=BUDGETS)
 
 
 def _lines(sweep: Sequence[Condition]) -> tuple[Line, ...]:

@@ -76,4 +76,4 @@ def draw(rows: Sequence[Row], facts: RunFacts, run: Path, contents: Contents) ->
     return Chart(ID, TITLE, (strip,), (CAPTION, base, *captions, facts_caption(about)), about, corpus.bundled)
 
 
-FIGURE = FigureSpec(ID, draw, conditions=BUDGETS)
+FIGURE = FigureSpec(ID, draw, ("memlens",), conditions=BUDGETS)

@@ -71,7 +71,7 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
     )
 
 
-TABLE = TableSpec(ID, build, conditions=ARMS)
+TABLE = TableSpec(ID, build, ("memlens",), conditions=ARMS)
 
 
 def _blocks(group: Group, further: Sequence[Group], facts: RunFacts) -> tuple[Block, ...]:

@@ -52,4 +52,4 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
     return EFFECTS.build(rows if any(map(has_counterfactual, rows)) else (), facts)
 
 
-TABLE = TableSpec(ID, build, conditions=LADDER)
+TABLE = TableSpec(ID, build, ("memlens",), conditions=LADDER)

@@ -123,7 +123,7 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
     )
 
 
-TABLE = TableSpec(ID, build, conditions=CONDITIONS)
+TABLE = TableSpec(ID, build, ("memlens",), conditions=CONDITIONS)
 
 
 def _side(group: Group) -> _Side:

@@ -80,7 +80,7 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
     )
 
 
-TABLE = TableSpec(ID, build, needs_tokens=True, conditions=CONDITIONS)
+TABLE = TableSpec(ID, build, ("memlens",), needs_tokens=True, conditions=CONDITIONS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,4 +51,4 @@ EFFECTS = EffectTable(
     columns=COLUMNS,
     cells=_cells,
 )
-TABLE = TableSpec(ID, EFFECTS.build, conditions=EFFECTS.conditions)
+TABLE = TableSpec(ID, EFFECTS.build, ("memlens",), conditions=EFFECTS.conditions)

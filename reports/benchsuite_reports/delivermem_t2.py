@@ -79,7 +79,7 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
     )
 
 
-TABLE = TableSpec(ID, build, conditions=CONDITIONS)
+TABLE = TableSpec(ID, build, ("memlens",), conditions=CONDITIONS)
 
 
 def _blocks(

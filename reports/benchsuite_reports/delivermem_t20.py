@@ -49,7 +49,7 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
     return replace(table, blocks=(*accuracies, *table.blocks))
 
 
-TABLE = TableSpec(ID, build, conditions=EFFECTS.conditions)
+TABLE = TableSpec(ID, build, ("memlens",), conditions=EFFECTS.conditions)
 
 
 def _accuracies(by_length: Mapping[str, Group], lengths: Sequence[str]) -> Block:

@@ -64,7 +64,7 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
     return at_full_lengths(EFFECTS, rows, facts)
 
 
-TABLE = TableSpec(ID, build, conditions=EFFECTS.conditions)
+TABLE = TableSpec(ID, build, ("memlens",), conditions=EFFECTS.conditions)
 
 
 def at_full_lengths(effects: EffectTable, rows: Iterable[Row], facts: RunFacts) -> Table:

@@ -146,4 +146,4 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
     return at_full_lengths(EFFECTS, rows, facts)
 
 
-TABLE = TableSpec(ID, build, conditions=EFFECTS.conditions)
+TABLE = TableSpec(ID, build, ("memlens",), conditions=EFFECTS.conditions)

@@ -89,7 +89,7 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
     )
 
 
-TABLE = TableSpec(ID, build, conditions=CONDITIONS)
+TABLE = TableSpec(ID, build, ("memlens",), conditions=CONDITIONS)
 
 
 def _blocks(group: Group, corpus: CorpusFacts, facts: RunFacts) -> list[Block]:

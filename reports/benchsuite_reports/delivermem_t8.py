@@ -59,7 +59,7 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
     )
 
 
-TABLE = TableSpec(ID, build, conditions=CONDITIONS)
+TABLE = TableSpec(ID, build, ("memlens",), conditions=CONDITIONS)
 
 
 def _block(groups: Sequence[Group], lengths: Sequence[str], corpus: CorpusFacts, facts: RunFacts) -> Block:

@@ -87,7 +87,7 @@ def draw(rows: Sequence[Row], facts: RunFacts, run: Path, contents: Contents) ->
     return Chart(ID, TITLE, tuple(strips), (CAPTION, *captions, facts_caption(about)), about, corpus.bundled)
 
 
-FIGURE = FigureSpec(ID, draw, conditions=CONDITIONS)
+FIGURE = FigureSpec(ID, draw, ("memlens",), conditions=CONDITIONS)
 
 
 def _contrasts(group: Group) -> list[tuple[Line, str]]:

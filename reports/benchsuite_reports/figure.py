@@ -67,12 +67,14 @@ class FigureSpec:
     """How a module offers its figure: a module-level ``FIGURE`` of this type is found by itself.
 
     ``draw`` is a function of outcome rows and of what their run stored. It returns None when none of the rows belong
-    to it and raises BenchError rather than mix what must not be mixed. ``conditions`` are the arms that it shows, all
+    to it and raises BenchError rather than mix what must not be mixed. ``suites`` are those whose rows it shows (empty:
+    any). ``conditions`` are the arms that it shows, all
     of them; ``empty`` says why it may have no row though each of them was run.
     """
 
     id: str
     draw: Callable[[Sequence[Row], RunFacts, Path, Contents], Figure | None]
+    suites: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
     empty: str = "no question has an answer in two of its arms"
 
@@ -227,7 +229,11 @@ def reach_of(chart: Chart) -> float:
     return 1.08 * max([10.0, *ends])
 
 
-def _drawn(chart: Chart) -> dict[str, bytes]:
+def drawn(
+    figure: str, heading: str, caption: Sequence[str], size: tuple[float, float], paint: Callable[[Any], None]
+) -> dict[str, bytes]:
+    """A figure's pictures by form: what ``paint`` puts on a canvas of this size (inches), the heading above it and the
+    caption below. Raises MissingMatplotlibError without matplotlib."""
     try:
         import matplotlib
         from matplotlib.figure import Figure as Canvas
@@ -236,27 +242,34 @@ def _drawn(chart: Chart) -> dict[str, bytes]:
     pictures = {}
     with matplotlib.rc_context():
         matplotlib.rcdefaults()  # a reader's own settings change nothing
-        style: dict[Any, Any] = {**_STYLE, "svg.hashsalt": chart.id}
+        style: dict[Any, Any] = {**_STYLE, "svg.hashsalt": figure}
         matplotlib.rcParams.update(style)
-        across = max(len(strip.panels) for strip in chart.strips)
-        width = max(7.0, 3.3 * across + 1.5)
-        heights = [_height(strip) for strip in chart.strips]
-        canvas = Canvas(figsize=(width, sum(heights)), layout="constrained", dpi=DPI)
-        parts = canvas.subfigures(len(chart.strips), 1, height_ratios=heights, squeeze=False)
-        reach = reach_of(chart)
-        for part, strip in zip(parts[:, 0], chart.strips, strict=True):
-            _draw_strip(part, strip, reach)
-        letters = int(width * _LETTERS_AN_INCH)
-        title = textwrap.fill(chart.heading, letters - 15, break_on_hyphens=False)
-        caption = "\n".join(textwrap.fill(line, letters, break_on_hyphens=False) for line in chart.caption)
+        canvas = Canvas(figsize=size, layout="constrained", dpi=DPI)
+        paint(canvas)
+        letters = int(size[0] * _LETTERS_AN_INCH)
+        title = textwrap.fill(heading, letters - 15, break_on_hyphens=False)
+        words = "\n".join(textwrap.fill(line, letters, break_on_hyphens=False) for line in caption)
         canvas.text(0, 1.02, title, va="bottom", size=FONT + 3, weight="bold")
-        canvas.text(0, -0.02, caption, va="top", linespacing=1.35)
+        canvas.text(0, -0.02, words, va="top", linespacing=1.35)
         for form, metadata in _FORMS.items():
             out = io.BytesIO()
             canvas.savefig(out, format=form, metadata=dict(metadata), bbox_inches="tight", pad_inches=0.15)
             canvas.set_layout_engine("none")  # it stands: the second form is set no other way
             pictures[form] = out.getvalue()
     return pictures
+
+
+def _drawn(chart: Chart) -> dict[str, bytes]:
+    across = max(len(strip.panels) for strip in chart.strips)
+    heights = [_height(strip) for strip in chart.strips]
+
+    def paint(canvas: Any) -> None:
+        parts = canvas.subfigures(len(chart.strips), 1, height_ratios=heights, squeeze=False)
+        reach = reach_of(chart)
+        for part, strip in zip(parts[:, 0], chart.strips, strict=True):
+            _draw_strip(part, strip, reach)
+
+    return drawn(chart.id, chart.heading, chart.caption, (max(7.0, 3.3 * across + 1.5), sum(heights)), paint)
 
 
 def _height(strip: Strip) -> float:

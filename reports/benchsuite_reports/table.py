@@ -144,7 +144,8 @@ class RunFacts:
     ``embedded_models`` are the values of the model axis that are the embedded reader, ``models`` the id each value
     of the model or judge axis asks for. ``encoders`` stand by channel (text, image), ``index_costs`` by value of
     the index axis. ``run`` names the run. ``certificates`` gives the certificate of two rows of one question, or says
-    why there is none; ``contrasts`` are those that the run's experiments declare.
+    why there is none; ``contrasts`` are those that the run's experiments declare. ``windows`` are context windows in
+    tokens by value of the model axis, where its entry names one.
     """
 
     corpora: Mapping[str, CorpusFacts]
@@ -156,6 +157,7 @@ class RunFacts:
     tokens: TokenCounts | None = None
     certificates: Certifier | None = None
     contrasts: tuple[DeclaredContrast, ...] = ()
+    windows: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def from_info(
@@ -179,6 +181,11 @@ class RunFacts:
             tokens=tokens,
             certificates=certificates,
             contrasts=_declared(info.get("experiments", {})),
+            windows={
+                name: each["context_window"]
+                for name, each in info.get("models", {}).items()
+                if each.get("context_window") is not None
+            },
         )
 
 
@@ -230,13 +237,15 @@ class TableSpec:
     """How a module offers its table: a module-level ``TABLE`` of this type is found by itself.
 
     ``build`` is a pure function of outcome rows. It returns a Table without blocks when none of the rows
-    belong to it and raises BenchError rather than mix what must not be mixed. ``needs_tokens``: it shows token
+    belong to it and raises BenchError rather than mix what must not be mixed. ``suites`` are those whose rows it shows
+    (empty: any). ``needs_tokens``: it shows token
     counts, which are taken before it is built (see ``tokens``). ``conditions`` are the arms that it shows, all of
     them; ``empty`` says why it may have no row though each of them was run.
     """
 
     id: str
     build: Callable[[Sequence[Row], RunFacts], Table]
+    suites: tuple[str, ...] = ()
     needs_tokens: bool = False
     conditions: tuple[Condition, ...] = ()
     empty: str = "no question has an answer in two of its arms"

@@ -99,7 +99,7 @@ def fill(
     drawn: list[Figure] = []
     unfilled: list[str] = []
     for name, spec in specs.items():
-        if ids is None or name in ids:
+        if _wanted(name, spec, rows, ids):
             try:
                 table = spec.build(rows, facts)
             except Exception as error:
@@ -113,7 +113,7 @@ def fill(
                 problems.append(f"table {name}: the run counted no tokens (tokens.json), so it shows none")
     with closing(Contents(caches)) as contents:
         for name, drawing in figures.items():
-            if ids is None or name in ids:
+            if _wanted(name, drawing, rows, ids):
                 try:
                     figure = drawing.draw(rows, facts, run, contents)
                 except Exception as error:
@@ -124,6 +124,13 @@ def fill(
                 else:
                     drawn.append(figure)
     return Filled(tables, drawn, unfilled, problems)
+
+
+def _wanted(name: str, spec: TableSpec | FigureSpec, rows: Sequence[Row], ids: Collection[str] | None) -> bool:
+    """Whether it is named, or all are wanted and it is about a suite that the rows have."""
+    if ids is not None:
+        return name in ids
+    return not spec.suites or any(row["suite"] in spec.suites for row in rows)
 
 
 def lacking(spec: TableSpec | FigureSpec, rows: Sequence[Row]) -> str:

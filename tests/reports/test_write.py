@@ -58,6 +58,8 @@ OWN = [
     "contrasts",
     *(f"delivermem_{name}" for name in ("c5", "e6", "e7", "e8", "identity", "k", "metrics")),
     *(f"delivermem_t{number}" for number in (1, 2, 4, 5, 6, 7, 8, 12, 13, 14, 15, 18, 19, 20)),
+    *(f"mirage_{name}" for name in ("depths", "drift", "labels", "pressure", "recall", "routes")),
+    *(f"mirage_t{number}" for number in (1, 2, 3, 4, 5, 6, 8, 9)),
 ]
 
 
@@ -111,7 +113,8 @@ def test_a_refusal_to_mix_is_one_problem(tmp_path, more_modules):
 def test_only_the_tables_asked_for_and_an_unknown_one_is_named(tmp_path, more_modules):
     tables, problems = made(tmp_path, rows(), FACTS, ["extra_t1", "delivermem_t9"])
     assert [table.id for table in tables] == ["extra_t1"]
-    known = ", ".join([*OWN, "extra_t1", "faulty_t2"])
+    later = OWN.index("mirage_depths")
+    known = ", ".join([*OWN[:later], "extra_t1", "faulty_t2", *OWN[later:]])
     assert any(f"table delivermem_t9: no such table; there are {known}, delivermem_" in each for each in problems)
 
 
