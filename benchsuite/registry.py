@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from benchsuite.corpus.store import Source
     from benchsuite.delivery.spec import Delivery
     from benchsuite.models.client import Transport
+    from benchsuite.runtime.parsers import ToolParser
     from benchsuite.scoring.answers import Score
 
 Ranking = Sequence[tuple[str, float]]
@@ -81,7 +82,8 @@ class Scorer:
     """How a suite scores: ``score(question, answer, refusal phrase)``; ``version`` is "name/version".
 
     ``mode`` is a value of ``--bench-scoring``: ``strict``, or ``upstream`` for the public harness' own rules.
-    A ``score`` with a parameter ``output_tokens`` also gets the size of the reply, where the endpoint tells it.
+    A ``score`` with a parameter ``output_tokens`` also gets the size of the reply, where the endpoint tells it; one
+    with ``aliases`` gets the names of the history's artefacts (id or path to artefact id).
     ``labels`` are what it calls a question, beside the corpus' own labels.
     """
 
@@ -91,6 +93,7 @@ class Scorer:
     mode: str = STRICT
     takes_tokens: bool = False
     labels: Callable[[Question], Sequence[str]] = lambda question: ()
+    takes_aliases: bool = False
 
 
 class TableLike(Protocol):
@@ -102,9 +105,12 @@ class TableLike(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SuiteAxis:
+    """``models``: any model that can be asked is a value too."""
+
     name: str
     values: tuple[str, ...]
     default: str
+    models: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +150,7 @@ class Registry:
     transports: dict[str, Callable[[], Transport]] = field(default_factory=dict)
     suite_axes: dict[str, SuiteAxis] = field(default_factory=dict)
     tables: dict[str, TableLike] = field(default_factory=dict)
+    tool_parsers: dict[str, Callable[[], ToolParser]] = field(default_factory=dict)
 
     def corpus(self, suite: str, source: Callable[[str], Source], default: str, protocol: Path | None = None) -> None:
         """A suite: its name is also its marker. ``default`` is the corpus used when none is named."""
@@ -160,8 +167,10 @@ class Registry:
         """How the suite's answers become outcomes in one mode of ``--bench-scoring``."""
         if mode not in SCORING_MODES:
             raise ConfigError(f"scorer {version!r}: no mode {mode!r}; modes: {', '.join(SCORING_MODES)}")
-        takes_tokens = "output_tokens" in inspect.signature(score).parameters
-        _add(self.scorers, (suite, mode), Scorer(suite, version, score, mode, takes_tokens, labels), "scorer")
+        parameters = inspect.signature(score).parameters
+        takes_tokens, takes_aliases = "output_tokens" in parameters, "aliases" in parameters
+        scorer = Scorer(suite, version, score, mode, takes_tokens, labels, takes_aliases)
+        _add(self.scorers, (suite, mode), scorer, "scorer")
 
     def retriever(self, name: str, factory: Callable[..., Any]) -> None:
         """A value of the retrieval axis: ``factory()`` gives a :class:`Retriever`."""
@@ -179,11 +188,15 @@ class Registry:
         """A model that is answered in process: a scripted responder with the name ``name``."""
         _add(self.transports, name, factory, "model")
 
-    def axis(self, name: str, values: Sequence[str], default: str) -> None:
-        """A suite axis; it stands after ``state`` in ids."""
+    def tool_parser(self, name: str, factory: Callable[[], ToolParser]) -> None:
+        """How tool calls are read from a model's replies; entries of ``bench-models.toml`` name it."""
+        _add(self.tool_parsers, name, factory, "tool parser")
+
+    def axis(self, name: str, values: Sequence[str], default: str, models: bool = False) -> None:
+        """A suite axis; it stands after ``state`` in ids. ``models``: it takes whatever ``--bench-model`` takes."""
         if name in self.axis_order:
             raise ConfigError(f"axis {name!r} is registered already")
-        self.suite_axes[name] = SuiteAxis(name, tuple(values), default)
+        self.suite_axes[name] = SuiteAxis(name, tuple(values), default, models)
 
     def table(self, spec: TableLike) -> None:
         """A table of one's own, a ``benchsuite_reports.table.TableSpec``; experiments name it by its id."""

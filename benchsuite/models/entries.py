@@ -44,6 +44,7 @@ class ModelEntry(BaseModel):
     omit: list[Literal["temperature", "max_tokens"]] = []
     extra_body: dict[str, Any] = {}
     context_window: _Count | None = None
+    tool_parser: Annotated[str, Field(min_length=1)] = "openai"
 
 
 def read_entries(file: Path) -> Mapping[str, Any]:
@@ -89,6 +90,7 @@ def entry_spec(file: Path, name: str, table: Any, budget: int) -> ModelSpec:
         retry_after_cap_s=entry.retry_after_cap_s,
         params=_params(where, entry),
         context_window=entry.context_window,
+        tool_parser=entry.tool_parser,
     )
 
 

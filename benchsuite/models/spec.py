@@ -33,6 +33,7 @@ class ModelSpec:
     that the run launches itself (``launch`` is then ``embedded`` or ``vllm``). ``family`` is what the request
     key knows of the endpoint; specs with one family share a server and its ``concurrency`` (requests in
     flight). Times are seconds; ``tries`` counts the first one. ``context_window`` is tokens, where known.
+    ``tool_parser`` names how tool calls are read from its replies.
     """
 
     name: str
@@ -47,6 +48,7 @@ class ModelSpec:
     retry_after_cap_s: float = 60.0
     params: Mapping[str, Any] = field(default_factory=lambda: dict(DEFAULT_PARAMS), hash=False)
     context_window: int | None = None
+    tool_parser: str = "openai"
 
     @property
     def endpoint(self) -> str:
