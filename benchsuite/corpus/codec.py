@@ -1,4 +1,4 @@
-"""JSON forms of histories and questions in an indexed corpus, and the digests that depend on content alone."""
+"""JSON forms of histories, questions and scripts in an indexed corpus, and the digests that depend on content alone."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from benchsuite.corpus.model import Evidence, History, Image, Question, Session, Turn
+from benchsuite.corpus.script import Artifact, FillerTask, Scale, Script, WorkspaceFile
 
 
 def history_of(sessions: Sequence[Session]) -> History:
@@ -59,11 +60,38 @@ def decode_question(data: bytes) -> Question:
     return Question(**raw)
 
 
+def encode_script(script: Script) -> bytes:
+    value = asdict(script)
+    del value["aliases"]  # they follow from the artefacts
+    return _compact(value)
+
+
+def decode_script(data: bytes) -> Script:
+    raw: dict[str, Any] = json.loads(data)
+    return Script(
+        persona=raw["persona"],
+        artifacts=tuple(_artifact(each) for each in raw["artifacts"]),
+        filler=tuple(
+            FillerTask(task["id"], task["topic"], tuple((said, reply) for said, reply in task["turns"]))
+            for task in raw["filler"]
+        ),
+        scales={name: Scale(**scale) for name, scale in raw["scales"].items()},
+        files=tuple(WorkspaceFile(**file) for file in raw["files"]),
+        seed=raw["seed"],
+    )
+
+
+def _artifact(raw: dict[str, Any]) -> Artifact:
+    images = tuple(Image(**image) for image in raw["images"])
+    return Artifact(**{**raw, "images": images, "records": tuple(WorkspaceFile(**file) for file in raw["records"])})
+
+
 def _turn_row(turn: Turn) -> list[object]:
-    return [turn.id, turn.role, turn.text, [_image_row(image) for image in turn.images], turn.date]
+    return [turn.id, turn.role, turn.text, [image_row(image) for image in turn.images], turn.date]
 
 
-def _image_row(image: Image) -> list[str | int]:
+def image_row(image: Image) -> list[str | int]:
+    """The fields of an image in their order; ``Image(*row)`` is its inverse."""
     size: list[str | int] = [image.width, image.height, image.size]
     return [image.sha256, image.path, image.mime, *size, image.missing, image.caption]
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from benchsuite.corpus.script import Script
 
 UNKNOWN_DATE = "unknown"  # of a session or question to which the corpus gives none
 _MARKER = re.compile(r"[ \t]*<image>[ \t]*")
@@ -71,13 +74,15 @@ class Evidence:
     """Gold: the turns and sessions that support the answer, in conversation order.
 
     Only components registered as oracles, and scoring, ever see it. ``stale`` and ``latest`` are turn ids
-    where the corpus marks an update chain.
+    where the corpus marks an update chain; ``sources`` are the ids of the artefacts that show the answer, where the
+    suite asks for a source.
     """
 
     turn_ids: tuple[str, ...] = ()
     session_ids: tuple[str, ...] = ()
     stale: tuple[str, ...] = ()
     latest: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +182,9 @@ class Corpus(Protocol):
     def history(self, history_id: str) -> History: ...
     def history_size(self, history_id: str) -> int:
         """Bytes to read and parse for it: a small one costs less than a thread."""
+
+    def script(self, history_id: str) -> Script | None:
+        """What a conversation that begins with this history is built from; None where the suite has no such thing."""
 
     def items(self, history: History) -> tuple[Item, ...]:
         """The history in conversation order, cut into what retrieval ranks."""

@@ -1,8 +1,8 @@
 """A corpus validated and indexed once, in a content-addressed folder that any process opens read-only.
 
 `<cache>/corpus/<digest>/` holds `meta.json`, per length `<length>.outline.json` and `<length>.questions.jsonl`,
-and for all lengths together `histories.jsonl` (each distinct history once), `histories.json` (its byte ranges)
-and `images.json`.
+and for all lengths together `histories.jsonl` (each distinct history once), `histories.json` (its byte ranges),
+`images.json` and, where a history has one, `<history id>.script.json`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
-from benchsuite.corpus.codec import decode_history, decode_question, encode_history, encode_question, order_of
+from benchsuite.corpus.codec import (
+    decode_history,
+    decode_question,
+    decode_script,
+    encode_history,
+    encode_question,
+    encode_script,
+    order_of,
+)
 from benchsuite.corpus.images import FileStamp, ImageIndex, read_stored, stamp_of
 from benchsuite.corpus.model import Corpus, History, Image, Item, Outline, Question, Turn, plain_text
+from benchsuite.corpus.script import Script
 from benchsuite.errors import ConfigError, DataError
 from benchsuite.files import write_atomic
 
@@ -57,6 +66,14 @@ class Source(Protocol):
         """The files whose bytes make the corpus, images aside; one may be absent."""
 
     def records(self, length: str, images: ImageIndex) -> Iterator[Record]: ...
+
+
+@runtime_checkable
+class Scripted(Protocol):
+    """A Source whose histories are the beginning of a longer conversation."""
+
+    def scripts(self, images: ImageIndex) -> Mapping[str, Script]:
+        """The script of each history, by history id; asked for after all records."""
 
 
 def is_empty(turn: Turn) -> bool:
@@ -113,6 +130,7 @@ class IndexedCorpus(Corpus):
             self._files[name] = os.open(path / f"{name}.jsonl", os.O_RDONLY | os.O_CLOEXEC)
         self._outline = lru_cache(maxsize=None)(self._read_outline)
         self._history = lru_cache(maxsize=HISTORIES_KEPT)(self._read_history)
+        self._script = lru_cache(maxsize=HISTORIES_KEPT)(self._read_script)
 
     @property
     def suite(self) -> str:
@@ -155,6 +173,10 @@ class IndexedCorpus(Corpus):
     def history_size(self, history_id: str) -> int:
         return self._ranges[history_id][1]
 
+    def script(self, history_id: str) -> Script | None:
+        """Raises ConfigError for an unknown history."""
+        return self._script(history_id)
+
     def items(self, history: History) -> tuple[Item, ...]:
         return turn_items(history)
 
@@ -179,6 +201,14 @@ class IndexedCorpus(Corpus):
         if history_id not in self._ranges:
             raise ConfigError(f"{self.name}: no history {history_id!r}")
         return decode_history(self._read("histories", self._ranges[history_id]))
+
+    def _read_script(self, history_id: str) -> Script | None:
+        if history_id not in self._ranges:
+            raise ConfigError(f"{self.name}: no history {history_id!r}")
+        try:
+            return decode_script((self._path / f"{history_id}.script.json").read_bytes())
+        except FileNotFoundError:
+            return None
 
     def _read(self, name: str, where: _Range) -> bytes:
         offset, size = where
@@ -232,6 +262,9 @@ def _write_records(source: Source, images: ImageIndex, folder: Path) -> None:
     if not total:
         raise DataError(source.location, None, None, "the corpus has no questions")
     _write_json(folder / "histories.json", ranges)
+    if isinstance(source, Scripted):
+        for history_id, script in source.scripts(images).items():
+            write_atomic(folder / f"{history_id}.script.json", encode_script(script))
 
 
 def _write_questions(folder: Path, length: str, questions: Sequence[Question]) -> None:
