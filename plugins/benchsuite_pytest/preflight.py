@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import benchsuite.corpus
@@ -17,7 +17,7 @@ from benchsuite.corpus.store import index_corpus, open_corpus
 from benchsuite.delivery.protocol import Protocol, bundled_protocol, load_protocol
 from benchsuite.errors import BenchError, ConfigError
 from benchsuite.models.encoders.spec import EncoderSpec, parse_encoder
-from benchsuite.models.spec import ModelSpec, parse_models
+from benchsuite.models.spec import ModelSpec, parse_models, shown
 from benchsuite.registry import STRICT, Registry, Scorer, discover
 from benchsuite.runtime.parsers import check_parser
 from benchsuite_pytest.cells import LABEL_KEYS, Planner, axis_values, check_mark_expression
@@ -32,6 +32,17 @@ class PreflightError(BenchError):
     def __init__(self, problems: list[str]) -> None:
         self.problems = tuple(dict.fromkeys(problems))
         super().__init__("; ".join(self.problems))
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """Specs by label, the labels under test, the judge's label ('none' without one), and the label of each value that
+    names a model."""
+
+    specs: Mapping[str, ModelSpec] = field(default_factory=dict)
+    tested: tuple[str, ...] = ()
+    judge: str = "none"
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +96,14 @@ def prepare_controller(settings: Settings, registry: Registry, suites: Sequence[
             source = loader.source(settings.corpora.get(suite, loader.default))
             folders[suite] = index_corpus(source, settings.folder / "cache")
     unsure = set() if len(folders) == len(suites) else {"length", *LABEL_KEYS}
-    models: dict[str, ModelSpec] = {}
-    tested: tuple[str, ...] = ()
-    judge = "none"
-    for name in (*settings.models, settings.judge, *_helpers(settings, registry)):
+    models = Models()
+    for name in (*settings.models, settings.judge):
         with noted():  # each by itself: one line for each that cannot be used
             alone = replace(settings, models=(name,) if name != "none" else (), judge="none", trunk="none", axes={})
             session_models(alone, registry)
     with noted():
-        models, tested, judge = session_models(settings, registry)
-    if not models:
+        models = session_models(settings, registry)
+    if not models.specs:
         unsure |= {"model", "judge"}
     protocols: dict[str, Protocol] = {}
     with noted():
@@ -106,39 +115,42 @@ def prepare_controller(settings: Settings, registry: Registry, suites: Sequence[
         with noted():
             encoders[channel] = session_encoder(settings, channel)
     corpora = {suite: open_corpus(folder) for suite, folder in folders.items()}
-    planner = _planner(registry, replace(settings, judge=judge), corpora, tested, protocols, frozenset(unsure))
+    settings = _labelled(settings, models, registry)
+    planning = replace(settings, judge=models.judge)
+    planner = Planner(registry, planning, corpora, models.tested, protocols, frozenset(unsure), tuple(models.specs))
     for axis, texts in settings.axes.items():
         with noted():
             planner.check_axis(axis, axis_values(axis, texts))
     problems += check_mark_expression(mark_expression, planner)
     if problems:
         raise PreflightError(problems)
-    return Prepared(settings, registry, models, tested, corpora, folders, protocols, encoders, planner)
+    return Prepared(settings, registry, models.specs, models.tested, corpora, folders, protocols, encoders, planner)
 
 
 def prepare(settings: Settings, registry: Registry, folders: Mapping[str, Path]) -> Prepared:
     """Open what the controller has checked and indexed. A worker needs nothing else."""
-    models, tested, judge = session_models(settings, registry)
+    models = session_models(settings, registry)
+    settings = _labelled(settings, models, registry)
     corpora = {suite: open_corpus(folder) for suite, folder in folders.items()}
     protocols = session_protocols(settings, registry)
-    planner = _planner(registry, replace(settings, judge=judge), corpora, tested, protocols)
+    planning = replace(settings, judge=models.judge)
+    planner = Planner(registry, planning, corpora, models.tested, protocols, helpers=tuple(models.specs))
     encoders = {channel: session_encoder(settings, channel) for channel in CHANNELS}
-    return Prepared(settings, registry, models, tested, corpora, folders, protocols, encoders, planner)
+    return Prepared(settings, registry, models.specs, models.tested, corpora, folders, protocols, encoders, planner)
 
 
-def _planner(
-    registry: Registry,
-    settings: Settings,
-    corpora: Mapping[str, Corpus],
-    tested: Sequence[str],
-    protocols: Mapping[str, Protocol],
-    unsure: frozenset[str] = frozenset(),
-) -> Planner:
-    return Planner(registry, settings, corpora, tested, protocols, unsure, _helpers(settings, registry))
+def _labelled(settings: Settings, models: Models, registry: Registry) -> Settings:
+    """The settings with the labels of their models where they may stand on an axis."""
+    taken = {name for name, axis in registry.suite_axes.items() if axis.models}
+    axes = {
+        name: tuple(models.labels.get(value, value) for value in values) if name in taken else values
+        for name, values in settings.axes.items()
+    }
+    return replace(settings, axes=axes, trunk=models.labels.get(settings.trunk, settings.trunk))
 
 
-def _helpers(settings: Settings, registry: Registry) -> tuple[str, ...]:
-    """Models that are asked for something else than answers: they write trunks and summaries."""
+def helper_values(settings: Settings, registry: Registry) -> tuple[str, ...]:
+    """What names models that are asked for something else than answers: they write trunks and summaries."""
     axes = (name for name, axis in registry.suite_axes.items() if axis.models)
     named = [value for name in axes for value in settings.axes.get(name, ())]
     return tuple(dict.fromkeys([*named, *([settings.trunk] if settings.trunk != "none" else [])]))
@@ -158,13 +170,29 @@ def session_encoder(settings: Settings, channel: str) -> EncoderSpec:
     return parse_encoder(channel, settings.encoders.get(channel, ""), settings.folder / "cache")
 
 
-def session_models(settings: Settings, registry: Registry) -> tuple[dict[str, ModelSpec], tuple[str, ...], str]:
-    """Specs by label, the labels under test, and the judge's label ('none' without one).
-
-    Raises ConfigError for a model that cannot be used.
-    """
+def session_models(settings: Settings, registry: Registry) -> Models:
+    """The models of a session. Raises ConfigError for one that cannot be used."""
     judge = [] if settings.judge == "none" else [settings.judge]
-    wanted = list(dict.fromkeys([*settings.models, *judge, *_helpers(settings, registry)]))
+    by_value = _specs([*settings.models, *judge], settings, registry)
+    labels = {spec.name: spec for spec in by_value.values()}
+    others = [value for value in helper_values(settings, registry) if value not in (*by_value, *labels)]
+    for value, spec in _specs(others, settings, registry).items():
+        if spec.name in labels:
+            raise ConfigError(f"model {shown(value)!r} has the label {spec.name!r} of another model")
+        by_value[value] = labels[spec.name] = spec
+    for spec in labels.values():
+        check_parser(spec.tool_parser, registry)
+    return Models(
+        specs=labels,
+        tested=tuple(by_value[name].name for name in dict.fromkeys(settings.models)),
+        judge=by_value[settings.judge].name if judge else "none",
+        labels={value: spec.name for value, spec in by_value.items()},
+    )
+
+
+def _specs(values: Sequence[str], settings: Settings, registry: Registry) -> dict[str, ModelSpec]:
+    """Specs by what names them."""
+    wanted = list(dict.fromkeys(values))
     served = [name for name in wanted if name not in registry.transports]
     specs = parse_models(
         served,
@@ -174,18 +202,11 @@ def session_models(settings: Settings, registry: Registry) -> tuple[dict[str, Mo
         concurrency=settings.concurrency,
         replaying=settings.replay,
     )
-    by_value = dict(zip(served, specs, strict=True)) | {
+    return dict(zip(served, specs, strict=True)) | {
         name: ModelSpec(name=name, model=name, base_url="", family=f"inprocess/{name}")
         for name in wanted
         if name in registry.transports
     }
-    for spec in by_value.values():
-        check_parser(spec.tool_parser, registry)
-    return (
-        {spec.name: spec for spec in by_value.values()},
-        tuple(by_value[name].name for name in dict.fromkeys(settings.models)),
-        by_value[settings.judge].name if judge else "none",
-    )
 
 
 def session_protocols(settings: Settings, registry: Registry) -> dict[str, Protocol]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from benchsuite.models.embedded.ocr import Page
 from benchsuite.models.embedded.text import DATE
 
 OWN_REFUSAL = "unknown"
+INSTRUCTING = ("system", "developer")
 _QUESTION = re.compile(r"^question:[ \t]*", re.I)
 _TAIL = re.compile(r"^question\b[^:\n]{0,20}:", re.I)
 _BRACKETS = r"(?:\[[^\]\n]*\]\s*|\([^)\n]*\)\s*)"
@@ -28,9 +29,30 @@ class ChatPart:
 
 
 @dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call of an assistant; ``arguments`` is JSON text."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
 class ChatMessage:
+    """``calls`` stand in a message of an assistant; ``call_id`` names the call that a message of a tool answers."""
+
     role: str
     parts: tuple[ChatPart, ...]
+    calls: tuple[Call, ...] = ()
+    call_id: str = ""
+
+    @property
+    def text(self) -> str:
+        return "\n".join(part.text for part in self.parts if part.page is None)
+
+    @property
+    def pages(self) -> tuple[Page, ...]:
+        return tuple(part.page for part in self.parts if part.page is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +66,18 @@ class ContextItem:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """``refusal`` is the phrase the request asks for when the answer is not there."""
+    """``refusal`` is the phrase the request asks for when the answer is not there. ``shared`` of the first items
+    stand before the message that asks: other questions are likely to come with them."""
 
     question: str
     refusal: str
     items: tuple[ContextItem, ...]
+    shared: int = 0
 
 
 @dataclass(slots=True)
 class _Draft:
+    message: int
     lines: list[str] = field(default_factory=list)
     date: str = ""
     pages: list[Page] = field(default_factory=list)
@@ -75,19 +100,45 @@ def read_context(messages: Sequence[ChatMessage]) -> Context:
     belongs to the item after it, or to that of the role line above it. A line ``=== Session 3 (Date: ...) ===``
     gives its date to all items up to the next one, and where such lines stand every message is one item.
     """
-    instruction = "\n".join(_text(m) for m in messages if m.role in ("system", "developer"))
-    talk = [m for m in messages if m.role not in ("system", "developer")]
-    entries: list[tuple[int, str | Page]] = []
-    for index, message in enumerate(talk):
-        for part in message.parts:
-            if part.page is not None:
-                entries.append((index, part.page))
-            else:
-                entries.extend((index, line) for line in part.text.split("\n"))
+    instruction = "\n".join(m.text for m in messages if m.role in INSTRUCTING)
+    talk = [m for m in messages if m.role not in INSTRUCTING]
+    entries = [entry for index, message in enumerate(talk) for entry in _entries(index, message)]
     question, body, tail = _take_question(entries)
-    head, items = _items(body)
-    refusal = _last_quoted(instruction) or _last_quoted(tail) or _last_quoted(head) or OWN_REFUSAL
-    return Context(question, refusal, items)
+    head, drafts = _drafts(body)
+    refusal = refusal_phrase(instruction, tail, head)
+    shared = sum(index < len(talk) - 1 for index, _ in drafts)
+    return Context(question, refusal, tuple(item for _, item in drafts), shared)
+
+
+def refusal_phrase(*texts: str) -> str:
+    """What stands last in quotes in the first text that quotes anything."""
+    return next((phrase for text in texts if (phrase := _last_quoted(text))), OWN_REFUSAL)
+
+
+def read_message(message: ChatMessage) -> tuple[str, str, str, tuple[ContextItem, ...]]:
+    """Of one message that asks: its question, the text after it, the text before its first role line, and its items;
+    without a role line all that stands before the question is one item."""
+    question, body, tail = _take_question(list(_entries(0, message)))
+    head, drafts = _drafts(body)
+    return question, tail, head, tuple(item for _, item in drafts)
+
+
+def has_question(text: str) -> bool:
+    """Whether a line starts with ``Question:``."""
+    return any(_QUESTION.match(line.strip()) for line in text.split("\n"))
+
+
+def bracketed(line: str) -> str | None:
+    """The date in a line that is nothing but brackets, empty where it has none; None for another line."""
+    return _date(line) if _BRACKET_LINE.match(line) else None
+
+
+def _entries(index: int, message: ChatMessage) -> Iterator[tuple[int, str | Page]]:
+    for part in message.parts:
+        if part.page is not None:
+            yield index, part.page
+        else:
+            yield from ((index, line) for line in part.text.split("\n"))
 
 
 def _take_question(
@@ -107,34 +158,34 @@ def _take_question(
     return question, entries[:at] + images_after, "\n".join(rest)
 
 
-def _items(body: list[tuple[int, str | Page]]) -> tuple[str, tuple[ContextItem, ...]]:
-    """Text before the first role line, and the items in order."""
+def _drafts(body: list[tuple[int, str | Page]]) -> tuple[str, list[tuple[int, ContextItem]]]:
+    """Text before the first role line, and the items in order, each with the place of its message."""
     lines = [entry for _, entry in body if isinstance(entry, str)]
     has_sessions = any(map(_SESSION_LINE.match, lines))
     has_roles = not has_sessions and any(map(_ROLE_LINE.match, lines))
     head: list[str] = []
     drafts: list[_Draft] = []
-    current: _Draft | None = None if has_roles else _Draft()
+    message = body[0][0] if body else 0
+    current: _Draft | None = None if has_roles else _Draft(message)
     if current is not None:
         drafts.append(current)
     pending_date = session_date = ""
     dates_lead = False  # of the role lines
-    message = body[0][0] if body else 0
     for index, entry in body:
         if index != message and not has_roles:
-            current = _Draft(date=session_date)
+            current = _Draft(index, date=session_date)
             drafts.append(current)
         message = index
         if isinstance(entry, Page):
             if current is None:
-                current = _Draft()
+                current = _Draft(index)
                 drafts.append(current)
             current.pages.append(entry)
             continue
         role = None if has_sessions else _ROLE_LINE.match(entry)
         if role:
             dates_lead = dates_lead or bool(pending_date)
-            current = _Draft(lines=[entry[role.end() :]], date=_date(role.group()) or pending_date)
+            current = _Draft(index, lines=[entry[role.end() :]], date=_date(role.group()) or pending_date)
             pending_date = ""
             drafts.append(current)
         elif has_sessions and _SESSION_LINE.match(entry) and current is not None:
@@ -150,12 +201,8 @@ def _items(body: list[tuple[int, str | Page]]) -> tuple[str, tuple[ContextItem, 
             head.append(entry)
         else:
             current.lines.append(entry)
-    items = tuple(item for item in (draft.item() for draft in drafts) if item.text or item.pages)
-    return "\n".join(head), items
-
-
-def _text(message: ChatMessage) -> str:
-    return "\n".join(part.text for part in message.parts if part.page is None)
+    made = ((draft.message, draft.item()) for draft in drafts)
+    return "\n".join(head), [(place, item) for place, item in made if item.text or item.pages]
 
 
 def _date(line: str) -> str:

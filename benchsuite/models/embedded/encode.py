@@ -18,6 +18,8 @@ WIDTH = 384
 MAX_PIECES = 256  # as the model was trained, [CLS] and [SEP] included
 BATCH = 32
 DECIMALS = 5
+_COUNTED = 8192  # texts whose wordpieces are remembered
+_LONG = 20_000  # characters; a longer text is counted anew
 
 
 def encode_by_length(ids: Sequence[list[int]], forward: Callable[[list[list[int]]], Vectors], width: int) -> Vectors:
@@ -43,14 +45,20 @@ class Encoder:
 
     def __init__(self, cached_texts: int = 40_000) -> None:
         self._cache: Lru[str, Vectors] = Lru(cached_texts)
+        self._pieces: Lru[str, int] = Lru(_COUNTED)
         self._loading = threading.Lock()
         self._tokenizer: Any = None
         self._model: Any = None
 
     def wordpieces(self, text: str) -> int:
         """The number of wordpieces of ``text``, without special tokens and without a limit."""
-        self._load()
-        return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
+        pieces = self._pieces.get(text)
+        if pieces is None:
+            self._load()
+            pieces = len(self._tokenizer.encode(text, add_special_tokens=False).ids)
+            if len(text) <= _LONG:
+                self._pieces.put(text, pieces)
+        return pieces
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Unit vectors, shape (len(texts), 384)."""

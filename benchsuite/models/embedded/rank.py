@@ -1,62 +1,21 @@
-"""Candidates of answers and their support: lexical, semantic and layout evidence for each span."""
+"""The support of every candidate: lexical, semantic and layout evidence for each span."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
 
-from benchsuite.models.embedded.context import ContextItem
 from benchsuite.models.embedded.encode import Encoder
-from benchsuite.models.embedded.layout import Layout
-from benchsuite.models.embedded.ocr import Page
-from benchsuite.models.embedded.text import asks_message_date, has_digit, kind_fit, question_kind, stem, tokens, words
+from benchsuite.models.embedded.prepare import Candidate, Floats, Prepared, Source
+from benchsuite.models.embedded.text import asks_message_date, has_digit, question_kind, stem, tokens, words
 
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _SPECIFIC = re.compile(r"(?<!^)(?<![.?!]\s)\b(?:[A-Z][\w&’']*|\d[\w.,:/-]*)")
-Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """One image with the message it hangs on, or the text of one message; where a candidate comes from.
-
-    ``frame`` is the message text with the image's title lines, ``body`` everything that can be read.
-    """
-
-    item: int
-    page: int | None
-    frame: str
-    body: str
-    date: str
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A span that may answer. ``how`` is the layout's word, or ``text`` for a sentence of a message."""
-
-    label: str
-    value: str
-    how: str
-    prior: float
-    source: int
-    title: str = ""
-
-    @property
-    def name(self) -> str:
-        """What the question's wording is held against: the label, or the span itself where it has none."""
-        return self.label or self.value
-
-    @property
-    def reading(self) -> str:
-        """Title, label and value as one text; a number says nothing here and would only cost a new vector."""
-        value = "" if self.label and has_digit(self.value) else self.value
-        return ". ".join(part for part in (self.title, self.label, value) if part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,131 +67,129 @@ class Ranking:
     features: Floats
 
 
-def collect(items: Sequence[ContextItem], layout_of: Callable[[Page], Layout]) -> tuple[list[Source], list[Candidate]]:
-    """Every source and candidate of a request, in order of delivery."""
-    sources: list[Source] = []
-    candidates: list[Candidate] = []
-    page_number = 0
-    for number, item in enumerate(items):
-        if item.text:
-            sources.append(Source(number, None, item.text, item.text, item.date))
-            for sentence in _SENTENCE.split(item.text):
-                if len(sentence.strip()) >= 3:
-                    candidates.append(Candidate("", sentence.strip(), "text", 0.0, len(sources) - 1))
-        for page in item.pages:
-            layout = layout_of(page)
-            frame = "\n".join(part for part in (item.text, layout.title, layout.header) if part)
-            body = "\n".join((item.text, *layout.lines))
-            sources.append(Source(number, page_number, frame, body, item.date))
-            page_number += 1
-            for pair in layout.pairs:
-                candidates.append(
-                    Candidate(pair.label, pair.value, pair.how, pair.prior, len(sources) - 1, layout.title)
-                )
-    return sources, candidates
-
-
-def rank(question: str, items: Sequence[ContextItem], layout_of: Callable[[Page], Layout], encoder: Encoder) -> Ranking:
+def rank(question: str, prepared: Prepared, encoder: Encoder) -> Ranking:
     """Features of every candidate for a question."""
-    sources, candidates = collect(items, layout_of)
     kind = question_kind(question)
     dated = kind == "date" and asks_message_date(question)
     asked = list(dict.fromkeys(tokens(question)))
+    candidates = prepared.candidates
     if not candidates:
-        return Ranking(kind, frozenset(asked), tuple(sources), (), np.zeros((0, len(FEATURES))))
-    texts = [_SourceText(source, asked) for source in sources]
-    rarity = _rarity(asked, [text.in_body for text in texts])
-    label_tokens = [set(tokens(candidate.name)) for candidate in candidates]
-    label_rarity = _rarity(asked, [found & set(asked) for found in label_tokens])
+        return Ranking(kind, frozenset(asked), prepared.sources, (), np.zeros((0, len(FEATURES))))
+    found = [text.found(asked) for text in prepared.texts]
+    rarity = _rarity(asked, Counter(t for _, in_body in found for t in in_body), len(found))
+    label_rarity = _rarity(asked, {t: len(prepared.holders.get(t, ())) for t in asked}, len(candidates))
     specific = {stem(word.lower()) for match in _SPECIFIC.findall(question) for word in words(match)} & set(asked)
-    similar = _WordSimilarity(question, candidates, encoder)
+    of_source = np.array(
+        [
+            (
+                _share(in_frame, asked, rarity),
+                _share(in_body, asked, rarity),
+                len(specific & in_body) / len(specific) if specific else 1.0,
+            )
+            for in_frame, in_body in found
+        ]
+    )
     question_vector = encoder.encode([question])[0]
-    about = encoder.encode([source.frame for source in sources]) @ question_vector
-    pair = encoder.encode([candidate.reading for candidate in candidates]) @ question_vector
-    open_words = [text.open_words(question) for text in texts]
-    open_vectors = encoder.encode(open_words)[[candidate.source for candidate in candidates]]
-    open_label = (open_vectors * encoder.encode([candidate.name for candidate in candidates])).sum(axis=1)
+    open_vectors = encoder.encode([_open_words(question, in_frame) for in_frame, _ in found])[prepared.source_of]
 
     rows = np.zeros((len(candidates), len(FEATURES)))
-    for n, candidate in enumerate(candidates):
-        text, source = texts[candidate.source], sources[candidate.source]
-        shared = label_tokens[n] & set(asked)
-        framed = text.in_frame if candidate.label else text.in_frame - shared  # a sentence is its own frame
-        open_tokens = [t for t in asked if t not in framed]
-        precision = (len(shared - framed) + 0.5 * len(shared & framed)) / max(1, len(label_tokens[n]))
-        soft, soft_precision = similar.match(n, frozenset(open_tokens))
-        value_tokens = tokens(candidate.value)
-        rows[n] = (
-            _share(text.in_frame, asked, rarity),
-            _share(text.in_body, asked, rarity),
-            len(specific & text.in_body) / len(specific) if specific else 1.0,
-            about[candidate.source],
-            _share(shared, open_tokens, label_rarity),
-            precision if candidate.label else 0.0,
-            soft,
-            soft_precision if candidate.label else 0.0,
-            pair[n],
-            open_label[n],
-            1.0 if dated and candidate.how == "text" and source.date else kind_fit(kind, candidate.value),
-            candidate.prior,
-            candidate.how == "free",
-            candidate.how == "text",
-            candidate.how != "text" and bool(value_tokens) and set(value_tokens) <= set(asked),
-        )
-    return Ranking(kind, frozenset(asked), tuple(sources), tuple(candidates), rows)
+    rows[:, 0:3] = of_source[prepared.source_of]
+    rows[:, 3] = (prepared.frames @ question_vector)[prepared.source_of]
+    rows[:, 8] = prepared.readings @ question_vector
+    rows[:, 9] = (open_vectors * prepared.names).sum(axis=1)
+    rows[:, 10] = prepared.fits(kind)
+    rows[:, 11:14] = prepared.shape
+    for n, value in prepared.value_tokens.items():
+        rows[n, 14] = value <= set(asked)
+    open_tokens: dict[int, frozenset[str]] = {}
+    for n, shared in _shared(prepared.holders, asked).items():
+        candidate, in_frame = candidates[n], found[candidates[n].source][0]
+        framed = in_frame if candidate.label else in_frame - shared  # a sentence is its own frame
+        left = [t for t in asked if t not in framed]
+        rows[n, 4] = _share(shared, left, label_rarity)
+        if candidate.label:
+            explained = len(shared - framed) + 0.5 * len(shared & framed)
+            rows[n, 5] = explained / max(1, len(prepared.label_tokens[n]))
+        elif len(left) != len(asked) - len(in_frame):
+            open_tokens[n] = frozenset(left)
+    unframed = [frozenset(t for t in asked if t not in in_frame) for in_frame, _ in found]
+    rows[:, 6:8] = _word_similarity(question, prepared, unframed, open_tokens, encoder)
+    if dated:
+        for n, candidate in enumerate(candidates):
+            if candidate.how == "text" and prepared.sources[candidate.source].date:
+                rows[n, 10] = 1.0
+    return Ranking(kind, frozenset(asked), prepared.sources, candidates, rows)
 
 
-class _SourceText:
-    """Which of the question's tokens a source explains, in its frame and anywhere in it."""
-
-    def __init__(self, source: Source, asked: Sequence[str]) -> None:
-        self.in_frame = _found(source.frame, asked)
-        self.in_body = _found(source.body, asked) | self.in_frame
-
-    def open_words(self, question: str) -> str:
-        """The question without the words that the frame explains; all of it when none or all are explained."""
-        every = re.findall(r"[\w$%'’-]+", question)
-        left = [word for word in every if not tokens(word) or not set(tokens(word)) <= self.in_frame]
-        return " ".join(left) if len(left) < len(every) and any(tokens(word) for word in left) else question
+def _shared(holders: Mapping[str, Sequence[int]], asked: Sequence[str]) -> dict[int, set[str]]:
+    """The asked tokens in the name of each candidate that has any."""
+    shared: dict[int, set[str]] = {}
+    for token in asked:
+        for n in holders.get(token, ()):
+            shared.setdefault(n, set()).add(token)
+    return shared
 
 
-def _found(text: str, asked: Sequence[str]) -> set[str]:
-    """The asked tokens in a text; OCR may run words together, so longer ones are also looked for inside."""
-    there = set(tokens(text))
-    run_together = re.sub(r"\W+", "", text.lower())
-    return {t for t in asked if t in there or (len(t) >= 5 and t in run_together)}
+def _open_words(question: str, in_frame: set[str]) -> str:
+    """The question without the words that the frame explains; all of it when none or all are explained."""
+    every = re.findall(r"[\w$%'’-]+", question)
+    left = [word for word in every if not tokens(word) or not set(tokens(word)) <= in_frame]
+    return " ".join(left) if len(left) < len(every) and any(tokens(word) for word in left) else question
 
 
-def _rarity(asked: Sequence[str], documents: Sequence[set[str]]) -> dict[str, float]:
+def _rarity(asked: Sequence[str], frequency: Mapping[str, int], documents: int) -> dict[str, float]:
     """Inverse document frequency of the asked tokens over sources or labels, smoothed to stay positive.
 
     A word seen nowhere counts as seen once: what a question calls a thing often stands on none of them.
     """
-    frequency = Counter(token for document in documents for token in document)
-    return {t: math.log((1.5 + len(documents)) / (0.5 + max(1, frequency[t]))) for t in asked}
+    return {t: math.log((1.5 + documents) / (0.5 + max(1, frequency.get(t, 0)))) for t in asked}
 
 
-def _share(found: set[str], asked: Sequence[str], weight: dict[str, float]) -> float:
+def _share(found: Iterable[str], asked: Sequence[str], weight: dict[str, float]) -> float:
     total = sum(weight[t] for t in asked)
     return sum(weight[t] for t in asked if t in found) / total if total > 0 else 0.0
 
 
-class _WordSimilarity:
-    """Word-by-word cosine of the question's content words with the words of every label."""
+def _word_similarity(
+    question: str,
+    prepared: Prepared,
+    unframed: Sequence[frozenset[str]],
+    own: Mapping[int, frozenset[str]],
+    encoder: Encoder,
+) -> npt.NDArray[np.float32]:
+    """Word-by-word cosine of the question's open content words and the words of every name, (n, 2).
 
-    def __init__(self, question: str, candidates: Sequence[Candidate], encoder: Encoder) -> None:
-        self._question = [w for w in dict.fromkeys(words(question)) if not has_digit(w)]
-        self._stems = [stem(word) for word in self._question]
-        labels = [[w for w in dict.fromkeys(words(c.name)) if not has_digit(w)][:24] for c in candidates]
-        vocabulary = {w: n for n, w in enumerate(dict.fromkeys(w for label in labels for w in label))}
-        self._columns = [[vocabulary[w] for w in label] for label in labels]
-        self._cosine = encoder.encode(self._question) @ encoder.encode(list(vocabulary)).T
-
-    def match(self, candidate: int, open_stems: frozenset[str]) -> tuple[float, float]:
-        """Mean best cosine of the open question words, and of the label's words; 0 for an empty side."""
-        rows = [n for n, word in enumerate(self._stems) if word in open_stems]
-        columns = self._columns[candidate]
-        if not rows or not columns:
-            return 0.0, 0.0
-        block = self._cosine[np.ix_(rows, columns)]
-        return float(block.max(axis=1).mean()), float(block.max(axis=0).mean())
+    The first column is the mean best cosine of the open words, the second that of the words of a label; 0 for an
+    empty side, and for what has no label in the second. ``unframed`` are the open words' stems by source, ``own``
+    those of the candidates that differ from their source's.
+    """
+    out = np.zeros((len(prepared.candidates), 2), np.float32)
+    asked = [w for w in dict.fromkeys(words(question)) if not has_digit(w)]
+    held, starts, flat = prepared.flat_columns
+    if not asked or not len(held):
+        return out
+    stems = [stem(word) for word in asked]
+    cosine = encoder.encode(asked) @ prepared.word_vectors.T
+    best = np.maximum.reduceat(cosine[:, flat], starts, axis=1)  # of each asked word over each name that has words
+    groups: dict[tuple[int, ...], list[int]] = {}
+    of_source = [tuple(n for n, word in enumerate(stems) if word in open_stems) for open_stems in unframed]
+    for place, n in enumerate(held.tolist()):
+        open_stems = own.get(n)
+        if open_stems is None:
+            rows = of_source[prepared.candidates[n].source]
+        else:
+            rows = tuple(k for k, word in enumerate(stems) if word in open_stems)
+        groups.setdefault(rows, []).append(place)
+    for rows, places in groups.items():
+        if not rows:
+            continue
+        picked = held[places]
+        out[picked, 0] = np.ascontiguousarray(best[np.ix_(rows, places)].T).mean(axis=1)
+        nearest = cosine[list(rows)].max(axis=0)
+        by_length: dict[int, list[int]] = {}
+        for n in picked.tolist():
+            if prepared.candidates[n].label:
+                by_length.setdefault(len(prepared.columns[n]), []).append(n)
+        for labels in by_length.values():
+            out[labels, 1] = nearest[[prepared.columns[n] for n in labels]].mean(axis=1)
+    return out

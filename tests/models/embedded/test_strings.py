@@ -14,7 +14,7 @@ SOURCES = sorted((ROOT / "benchsuite/models/embedded").glob("*.py"))
 MINI = ROOT / "benchsuite/corpus/minis/memlens_mini"
 
 # Words of the wire format, of Python's codecs, and the reader's own refusal; none is a subject of a corpus.
-PROTOCOL = {"system", "content", "message", "messages", "assistant", "object", "unknown", "replace"}
+PROTOCOL = {"system", "content", "message", "messages", "assistant", "object", "unknown", "replace", "string"}
 
 
 def literals(path: Path) -> set[str]:
