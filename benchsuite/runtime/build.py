@@ -85,13 +85,17 @@ class CheckpointBuilder:
         facts["params"] = [_asked(wanted.writer), _asked(wanted.summariser if milestone.compactions else None)]
         key = sha256_json({**facts, "script": asdict(stage.script), "protocol": asdict(stage.protocol)})
         found = self._store.folder / "keys" / key
-        if not found.exists():
+        if not self._is_built(found):
             trunk = sha256_json([stage.history.id, wanted.length, stage.writer])[:16]
             async with self._alone(trunk):
-                if not found.exists():
+                if not self._is_built(found):
                     await self._build(wanted, stage, found, summariser)
         checkpoint = self._store.load(found.read_text().strip())
         return replace(checkpoint, state=wanted.state) if checkpoint.state != wanted.state else checkpoint
+
+    def _is_built(self, found: Path) -> bool:
+        """Whether a key names a checkpoint that is still there."""
+        return found.exists() and found.read_text().strip() in self._store
 
     async def _build(self, wanted: Wanted, stage: Stage, found: Path, summariser: str) -> None:
         folder = self._store.folder

@@ -32,7 +32,7 @@ class Checkpoint:
     sees now and saw in the last request before the capture, as places in ``transcript``: after a compaction the two
     differ. ``depth`` is the reference count of the latter and the reply to it, ``active`` that of the former (tokens).
 
-    ``step`` counts the turns of the trunk (exchanges), ``planted`` those of them that planted evidence.
+    ``step`` counts the turns of the trunk (exchanges); ``state`` is the name that it was first built under.
     ``summariser`` and ``writer`` say who wrote summaries and replies; empty for nobody (a script).
     """
 
@@ -110,10 +110,11 @@ class CheckpointStore:
         self._items: dict[str, tuple[Item, ...]] = {}
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Keep a checkpoint. Raises ConfigError where the folder cannot be written."""
+        """Keep a checkpoint; a file of it that cannot be read is replaced. Raises ConfigError where the folder cannot
+        be written."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            if not self._file(checkpoint.id).exists():
+            if not self._is_sound(checkpoint.id):
                 write_atomic(self._file(checkpoint.id), json.dumps(checkpoint.to_json(), separators=(",", ":")) + "\n")
         except OSError as error:
             raise ConfigError(f"checkpoints {self.folder} cannot be written: {error.strerror or error}") from None
@@ -144,6 +145,12 @@ class CheckpointStore:
         """The stored bytes of a picture of any checkpoint. Raises DataError as :meth:`BlobStore.get` does."""
         return self.blobs.get(image.sha256)
 
+    def size(self, checkpoint: Checkpoint) -> int:
+        """Bytes of its file and of its blobs, of which other checkpoints may have some, too."""
+        pictures = {i.sha256: i.size for each in checkpoint.transcript for i in each.images if not i.missing}
+        blobs = pictures | {file.sha256: file.size for file in checkpoint.workspace.values()}
+        return self._file(checkpoint.id).stat().st_size + sum(blobs.values())
+
     def ids(self) -> Iterator[str]:
         """All checkpoints of the folder, by id."""
         yield from sorted(path.stem for path in self.folder.glob("*.json"))
@@ -151,9 +158,21 @@ class CheckpointStore:
     def find(self, beginning: str) -> Checkpoint:
         """The one checkpoint whose id begins so. Raises ConfigError for none or several."""
         found = [each for each in self.ids() if each.startswith(beginning)]
-        if len(found) != 1:
-            raise ConfigError(f"{len(found)} checkpoints begin with {beginning!r} in {self.folder}")
+        if not found:
+            raise ConfigError(f"no checkpoint begins with {beginning!r} in {self.folder}")
+        if len(found) > 1:
+            raise ConfigError(f"{len(found)} checkpoints begin with {beginning!r} in {self.folder}: say more of the id")
         return self.load(found[0])
+
+    def __contains__(self, checkpoint_id: str) -> bool:
+        return self._file(checkpoint_id).exists()
+
+    def _is_sound(self, checkpoint_id: str) -> bool:
+        try:
+            self._load(self._file(checkpoint_id))
+        except DataError:
+            return False
+        return True
 
     def _file(self, checkpoint_id: str) -> Path:
         return self.folder / f"{checkpoint_id}.json"

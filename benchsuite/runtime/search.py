@@ -33,9 +33,14 @@ class Index:
         self._mean = sum(self._sizes) / len(self._sizes) if any(self._sizes) else 1.0
         self._in = Counter(word for count in self._counts for word in count)
 
-    def best(self, query: str, k: int) -> list[int]:
-        """Places of at most ``k`` documents that share a word with the query, the best first; ties in order."""
+    def best(self, query: str, k: int, telling: bool = False) -> list[int]:
+        """Places of at most ``k`` documents that share a word with the query, the best first; ties in order.
+
+        ``telling``: a word that all of three documents or more have counts for none of them.
+        """
         wanted = set(terms(query))
+        if telling and len(self._counts) > 2:
+            wanted = {word for word in wanted if self._in[word] < len(self._counts)}
         scored = [(self._score(at, wanted), at) for at in range(len(self._counts))]
         return [at for score, at in sorted(scored, key=lambda each: (-each[0], each[1]))[:k] if score > 0]
 

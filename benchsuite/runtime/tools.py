@@ -98,7 +98,7 @@ class Surface:
         names = list(self._artifacts)
         named = [name for name in names if _stands_in(name, query)]
         named = named or [name for name in names if any(_stands_in(path, query) for path in self._artifacts[name])]
-        best = [names.index(named[0])] if named else self._recall.best(query, 1)
+        best = [names.index(named[0])] if named else self._recall.best(query, 1, telling=True)
         if not best:
             return self._shown(self._search.best(query, 1)) if not names else ToolResult(NO_MATCH)
         name = names[best[0]]

@@ -92,7 +92,8 @@ class Trunk:
                 return self._checkpoint(milestone, workspace, start)
             if self.depth >= scale.compaction:
                 if not planted:
-                    raise self._never(milestone, f"the planting is not over at {self.depth} tokens, past the compaction")
+                    why = f"the planting is not over at {self.depth} tokens, past the compaction"
+                    raise self._never(milestone, why)
                 await self._compact(milestone, workspace)
                 due = self.compactions == milestone.compactions
                 if due and (milestone.depth is None or self._active(start) >= wanted):

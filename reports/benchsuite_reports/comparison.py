@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchsuite.errors import BenchError, ConfigError
-from benchsuite.plan import Contrast
+from benchsuite.plan import CONTEXT_AXES, DEFAULTS, Contrast
 from benchsuite.stats.contrast import Analysis
 from benchsuite.stats.family import holm, lowest_adjusted
 from benchsuite_reports.arms import NONE, Facts, answered
@@ -37,6 +37,9 @@ NOTE = (
     "all changed. A pair that is not altered stays in n."
 )
 
+BLOCKED = "blocked: a's cells were asked in one block and b's in another"
+STATE_NOTE = "At a conversation state a certificate is of the first request of each cell: matched to step 1."
+
 Key = tuple[tuple[str, str], ...]
 
 
@@ -49,6 +52,16 @@ class Pairing:
     a: tuple[Row, ...]
     b: tuple[Row, ...]
     primary: bool = False
+
+    @property
+    def blocked(self) -> bool:
+        """Whether its arms were asked one after the other, as contexts are, and not question by question."""
+        return not self.changed.keys().isdisjoint(CONTEXT_AXES)
+
+    @property
+    def at_state(self) -> bool:
+        states = self.changed.get("state", (self.shared.get("state", DEFAULTS["state"]),))
+        return DEFAULTS["state"] not in states
 
 
 def match_arms(
@@ -234,6 +247,17 @@ class Family:
         """The first differences, and what else certificates say beside their two counts."""
         return _grouped(((label, _further(each)) for label, each in self.certificates.items()), len(self.analyses))
 
+    @property
+    def blocked_notes(self) -> tuple[str, ...]:
+        """Which contrasts were asked in blocks."""
+        found = ((label, BLOCKED if pairing.blocked else "") for label, pairing in self.pairings.items())
+        return _grouped(found, len(self.pairings))
+
+    @property
+    def at_state(self) -> bool:
+        """Whether any contrast is one at conversation states."""
+        return any(pairing.at_state for pairing in self.pairings.values())
+
     def holm_text(self, label: str) -> str:
         return p_value(self.adjusted[label]) if len(self.analyses) > 1 else NONE
 
@@ -290,7 +314,7 @@ def comparison_table(family: Family, facts: RunFacts, sources: Sequence[tuple[st
             (
                 label,
                 *certified_text(family.certificates[label]),
-                "within run" if each.within_run else "across runs",
+                _paired(each, family.pairings[label]),
                 _cached(family.pairs[label]),
             )
             for label, each in analyses.items()
@@ -308,7 +332,7 @@ def comparison_table(family: Family, facts: RunFacts, sources: Sequence[tuple[st
             *((("arms without a partner", _some(lone)),) if lone else ()),
             *family.facts(facts),
         ),
-        notes=(NOTE, *footnotes(list(analyses.values()))),
+        notes=(NOTE, *((STATE_NOTE,) if family.at_state else ()), *footnotes(list(analyses.values()))),
         pipeline_check=any(each.bundled for each in family.corpora(facts).values()),
     )
 
@@ -319,6 +343,10 @@ def certified_text(found: ContrastCertificate | None) -> tuple[str, str, str]:
         return NONE, NONE, NONE
     altered = f"{found.altered}/{found.n}" if found.variables else NONE
     return " + ".join(found.variables) or "none", f"{found.matched}/{found.n}", altered
+
+
+def _paired(each: Analysis, pairing: Pairing) -> str:
+    return ("within run" if each.within_run else "across runs") + (", blocked" if pairing.blocked else "")
 
 
 def _further(found: ContrastCertificate | None) -> str:

@@ -11,6 +11,7 @@ from benchsuite.stats.contrast import Analysis, analyse
 from benchsuite_reports.arms import NONE, Facts
 from benchsuite_reports.comparison import (
     NOTE,
+    STATE_NOTE,
     Family,
     Pairing,
     certified_text,
@@ -56,6 +57,7 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
             made.append(_declared(f"{suite}, family {family}" if family else suite, contrasts, mine, facts))
     about = [each.family.facts(facts) for each in made if each.family]
     common = tuple(fact for fact in about[0] if all(fact in each for each in about)) if about else ()
+    at_state = any(declared.family.at_state for declared in made if declared.family)
     analyses = [each for declared in made if declared.family for each in declared.family.analyses.values()]
     return Table(
         id=ID,
@@ -63,7 +65,7 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
         columns=COLUMNS,
         blocks=tuple(each.block(facts, common) for each in made),
         facts=(*((("run", facts.run),) if facts.run else ()), *common),
-        notes=(NOTE, P_NOTE, *footnotes(analyses)) if analyses else (),
+        notes=(NOTE, *((STATE_NOTE,) if at_state else ()), P_NOTE, *footnotes(analyses)) if analyses else (),
         pipeline_check=any(
             corpus.bundled for each in made if each.family for corpus in each.family.corpora(facts).values()
         ),
@@ -90,7 +92,7 @@ class _Declared:
             facts=tuple(fact for fact in self.family.facts(facts) if fact not in common),
             rows=(*(_row(self.family, label) for label in self.family.analyses), *absent),
             left_out=self.family.left_out,
-            notes=(*self.family.notes, *self.family.certificate_notes),
+            notes=(*self.family.notes, *self.family.blocked_notes, *self.family.certificate_notes),
             values=dict(values_of(self.family)),
         )
 

@@ -6,8 +6,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import chain, pairwise
 
+from benchsuite.delivery.certificates.conversation import SHOWN, untold, whole
 from benchsuite.delivery.certificates.evidence import Check, PixelEvidence
-from benchsuite.delivery.certificates.sent import ITEM_AXES, Part, Rules, Sent, SentRequest, shown, steps_of
+from benchsuite.delivery.certificates.sent import (
+    ITEM_AXES,
+    STATE_AXES,
+    Part,
+    Rules,
+    Sent,
+    SentRequest,
+    shown,
+    steps_of,
+)
 from benchsuite.delivery.spec import CONTROLS
 
 
@@ -15,6 +25,13 @@ def why_unaltered(
     name: str, a: Sent, b: Sent, first: SentRequest, second: SentRequest, rules: Rules, pixels: PixelEvidence | None
 ) -> str:
     """Why the declared variable ``name`` did not change; empty where it did."""
+    if rules.at_state:
+        if name in ("state", *STATE_AXES):
+            return untold(name, a, b, first, second)
+        if name == "form":
+            return "a conversation has one form"
+        if name in (*SHOWN, "length"):
+            first, second = whole(first), whole(second)
     if name == "order":
         return _same_order(first, second, rules)
     if name == "length":  # ids number the items of one history
@@ -43,7 +60,8 @@ def why_unaltered(
 
 def recorded_checks(name: str, request: SentRequest, corpus: str, rules: Rules) -> Iterator[Check]:
     """What is asked of the pixels of one request about a declared variable."""
-    return (("recorded", (part,), corpus) for part in _treated(name, request, rules))
+    every = whole(request) if request.conversation and name in SHOWN else request
+    return (("recorded", (part,), corpus) for part in _treated(name, every, rules))
 
 
 def _as_before(name: str, request: SentRequest, corpus: str, rules: Rules, pixels: PixelEvidence) -> str:

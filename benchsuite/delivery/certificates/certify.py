@@ -2,7 +2,8 @@
 
 The leg ``matched`` masks what the declared variables may change and compares all the rest; the leg ``altered`` asks of
 each of them whether it really changed. Both read skeletons (``benchsuite.models.wire.skeleton``), that is digests and
-sizes; what these cannot tell is asked of :class:`~benchsuite.delivery.certificates.evidence.PixelEvidence`.
+sizes; what these cannot tell is asked of :class:`~benchsuite.delivery.certificates.evidence.PixelEvidence`. Of a cell
+at a conversation state, which asks again after each tool, the first request is certified (matched to step 1).
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchsuite.delivery.certificates.altered import recorded_checks, why_unaltered
+from benchsuite.delivery.certificates.conversation import conversation_difference, whole
 from benchsuite.delivery.certificates.evidence import Check, PixelEvidence
 from benchsuite.delivery.certificates.matched import first_difference
 from benchsuite.delivery.certificates.sent import Deliveries, Part, Rules, SentRequest, read_request, rules_of
 from benchsuite.delivery.certificates.sent import Sent as Sent
 from benchsuite.delivery.spec import differing
+
+_TELLING = ("length", "state", "summary", "summariser", "retention")  # where the conversations have other texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +64,10 @@ def certify(
     Raises BenchError for a declared axis that has no certificate.
     """
     rules = rules_of(a.row, b.row, declared, deliveries)
-    first, second = read_request(a.call), read_request(b.call)
+    first, second = (read_request(each.call, rules.at_state) for each in (a, b))
     difference = first_difference(a, b, first, second, rules)
+    if rules.at_state and not difference:
+        difference = conversation_difference(a, b, first, second, rules)
     if pixels is not None and not difference:
         for mine, theirs in _stamped_apart(first, second, rules):
             if problem := pixels.outside_box(mine, theirs, str(a.row["corpus"])):
@@ -78,7 +84,7 @@ def certify(
 def pixel_checks(a: Sent, b: Sent, declared: Sequence[str], deliveries: Deliveries) -> Iterator[Check]:
     """What :func:`certify` asks of the pixels, for ``PixelEvidence.prepare``; it may ask less."""
     rules = rules_of(a.row, b.row, declared, deliveries)
-    first, second = read_request(a.call), read_request(b.call)
+    first, second = (read_request(each.call, rules.at_state) for each in (a, b))
     yield from (("outside", pair, str(a.row["corpus"])) for pair in _stamped_apart(first, second, rules))
     for name in declared:
         yield from recorded_checks(name, first, str(a.row["corpus"]), rules)
@@ -107,10 +113,14 @@ def _tokens(
             remarks.append(f"one reply names no {what}")
         elif same_model and name == "fingerprint" and given[0] != given[1]:
             remarks.append("the server's fingerprints differ")
-    mine, theirs = a["usage.prompt"], b["usage.prompt"]
+    mine, theirs = (_prompt_tokens(row, rules) for row in (a, b))
     if mine is None or theirs is None:
         return "; ".join([*remarks, "no count of prompt tokens"]), None
-    found = int(theirs) - int(mine)
+    found = theirs - mine
+    if first.conversation != second.conversation:
+        if rules.declares(*_TELLING):
+            return "; ".join(remarks), found
+        first, second = whole(first), whole(second)
     if same_model and _texts(first) == _texts(second):
         shapes, others = (Counter((part["w"], part["h"]) for part in each.images) for each in (first, second))
         more = shapes.total() < others.total()
@@ -119,6 +129,14 @@ def _tokens(
         elif not rules.both_show and shapes != others and (found <= 0 if more else found >= 0):
             remarks.append(f"{found:+d} prompt tokens with {'more' if more else 'fewer'} images")
     return "; ".join(remarks), found
+
+
+def _prompt_tokens(row: Mapping[str, Any], rules: Rules) -> int | None:
+    """Of the request that is certified: at a state the first of several, whose own count the row has beside the sum."""
+    if rules.at_state and row.get("n_calls", 1) != 1:
+        count = row.get("scores.eit_probe")
+        return None if count is None else int(count)
+    return None if row["usage.prompt"] is None else int(row["usage.prompt"])
 
 
 def _texts(request: SentRequest) -> Counter[str]:

@@ -21,6 +21,7 @@ _NOUNS = {
     "tag": "what the head says of tags",
     "date": "what the head says of dates",
     "question": "the question",
+    "tail": "what is said of the reply's form",
 }
 # parameters of an image that have a rule of their own
 _RULED = ("side", "tag", "frame", "box", "control", "seed", "replaces", "width", "height")
@@ -74,6 +75,8 @@ def _frame(first: SentRequest, second: SentRequest, rules: Rules) -> str:
     if not rules.declares("form") and (not rules.axes or rules.a.form == "items") and first.roles != second.roles:
         return f"message roles: {', '.join(first.roles)} against {', '.join(second.roles)}"
     mine, theirs = first.frame, second.frame
+    if rules.declares("condition"):
+        mine, theirs = _unpressed(mine), _unpressed(theirs)
     if mine == theirs:
         return ""
     free = {"date"} if rules.declares("time") else set()
@@ -86,10 +89,21 @@ def _frame(first: SentRequest, second: SentRequest, rules: Rules) -> str:
         [(role, kind, "" if kind == "tag" and by_count else sha) for role, kind, sha in each if kind not in free]
         for each in (mine, theirs)
     )
-    return _uneven([each[1:] for each in mine], [each[1:] for each in theirs], _NOUNS) if mine != theirs else ""
+    return uneven([each[1:] for each in mine], [each[1:] for each in theirs], _NOUNS) if mine != theirs else ""
 
 
-def _uneven(
+def pressure(frame: Sequence[tuple[str, str, str]]) -> list[int]:
+    """The places of what a probe tells the model before its question: nothing, or the line of a condition."""
+    return [place for place, (role, kind, _) in enumerate(frame) if (role, kind) == ("user", "instruction")]
+
+
+def _unpressed(frame: Sequence[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """A frame without the line of its condition."""
+    line = pressure(frame)[:1]
+    return [part for place, part in enumerate(frame) if place not in line]
+
+
+def uneven(
     mine: Sequence[tuple[str, Hashable]], theirs: Sequence[tuple[str, Hashable]], nouns: Mapping[str, str]
 ) -> str:
     """What is different between two unequal sequences of kind and content."""
@@ -161,13 +175,13 @@ def _contents(first: SentRequest, second: SentRequest, rules: Rules) -> str:
         if parts == others:
             continue
         places = place, where[item]
-        mine = list(_stream(parts, places, rules, rules.a, rules.b))
-        theirs = list(_stream(others, places, rules, rules.b, rules.a))
+        mine = list(alike(parts, places, rules, rules.a, rules.b))
+        theirs = list(alike(others, places, rules, rules.b, rules.a))
         if mine != theirs:
-            return f"item {place} (of {len(first.places)}): {_uneven(mine, theirs, {})}"
+            return f"item {place} (of {len(first.places)}): {uneven(mine, theirs, {})}"
         if rules.both_show:
             for picture, other in zip(first.images_of(item), second.images_of(item), strict=True):
-                if problem := _image(picture, other, rules, places):
+                if problem := slot_difference(picture, other, rules, places):
                     return f"image {first.number(picture)}: {problem}"
     if rules.axes and not rules.declares("time") and not where.keys() & first.items.keys():
         return _dated(first, second)
@@ -182,7 +196,7 @@ def _dated(first: SentRequest, second: SentRequest) -> str:
     return ""
 
 
-def _stream(
+def alike(
     parts: Sequence[Part], places: tuple[int, int], rules: Rules, own: Delivery, other: Delivery
 ) -> Iterator[tuple[str, Hashable]]:
     """The parts that must be alike, in order: kind, and what must be equal of it.
@@ -192,7 +206,7 @@ def _stream(
     hidden = own.shows_images and not other.shows_images
     unlabelled = own.label_images and (hidden or not other.label_images)
     by_place = "n" if len(str(places[0])) == len(str(places[1])) else ""
-    for part, following in zip(parts, [*parts[1:], None], strict=True):
+    for part, following in zip(parts, [*parts[1:], None], strict=False):  # there may be no part
         kind, content = part["kind"], part["sha256"]
         if kind == "image":
             if hidden:
@@ -225,7 +239,7 @@ def _stream(
         yield kind, content
 
 
-def _image(a: Part, b: Part, rules: Rules, places: tuple[int, int]) -> str:
+def slot_difference(a: Part, b: Part, rules: Rules, places: tuple[int, int]) -> str:
     """What differs between the images of one slot that no declared variable may change."""
     if a == b:
         return ""
@@ -342,13 +356,14 @@ def _box(width: int, height: int, tag: str) -> str:
 
 def _captions(first: SentRequest, second: SentRequest, rules: Rules) -> str:
     """One caption for each image where one arm has captions and the other images."""
-    if rules.axes or rules.declares("form") or rules.a.form == "sessions":  # where a header is a note as well
+    if rules.axes or rules.declares("form", "retention") or rules.a.form == "sessions":  # a header is a note as well
         return ""
     sides = ((rules.a, first, rules.rows[0]), (rules.b, second, rules.rows[1]))
     for (own, request, row), (other, captioned, _) in (sides, sides[::-1]):
         if own.shows_images and other.modality == "caption":
-            images = len(request.images) + int(row["n_missing"])
-            captions = _parts(captioned, "note").total()
+            images = len([*request.spoken_images(), *request.images]) + int(row["n_missing"])
+            notes = sum(part["kind"] == "note" for _, parts in captioned.conversation for part in parts)
+            captions = notes + _parts(captioned, "note").total()
             return "" if captions == images else f"{counted(captions, 'caption')} for {counted(images, 'image')}"
     return ""
 

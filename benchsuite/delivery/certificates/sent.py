@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Any
 
@@ -13,10 +13,15 @@ from benchsuite.errors import BenchError
 Deliveries = Callable[[str], Delivery]
 Part = Mapping[str, Any]
 """A part of a recorded request (``benchsuite.models.wire.skeleton``)."""
+Message = Sequence[Any]
+"""A message of a recorded request: its role and its parts."""
+NO_STATE = "none"
 ITEM_AXES = ("length", "state", "index", "method", "retrieval", "k")
 """Axes that change which items are delivered."""
 AXES = (*ITEM_AXES, "model", "judge", "repeat", *(field.name for field in fields(Delivery)))
 """Every variable for which there is a certificate."""
+STATE_AXES = ("condition", "recall", "summary", "summariser", "retention")
+"""Axes that have one between requests at conversation states alone."""
 # by identity, the origin of the tags that the text names and of those in the pixels
 _NAMED = {"tag": "own", "shuffled_pixels_only": "own", "shuffled": "moved", "constant": "mark", "tag_in_text": "text"}
 _STAMPED = {"shuffled": "moved", "shuffled_pixels_only": "moved", "constant": "mark"}
@@ -24,10 +29,12 @@ _STAMPED = {"shuffled": "moved", "shuffled_pixels_only": "moved", "constant": "m
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """The record of an answer call, and the outcome row that came of it."""
+    """The record of the first answer call of a cell, and the outcome row that came of it; ``last`` is the record of
+    the last one, where it is asked for."""
 
     call: Mapping[str, Any]
     row: Mapping[str, Any]
+    last: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +43,8 @@ class SentRequest:
 
     ``frame`` holds what belongs to no item, in order: message role, kind, sha256. ``places`` names the item of each
     place, ``items`` gives its parts and ``speakers`` the role of its message; ``images`` are all image parts in order.
+    At a conversation state ``conversation`` holds the messages between the first and the last one, of which nothing
+    else speaks: the rest is system message and probe.
     """
 
     roles: list[str]
@@ -44,10 +53,15 @@ class SentRequest:
     items: dict[str, list[Part]]
     speakers: dict[str, str]
     images: list[Part]
+    conversation: Sequence[Message] = field(default_factory=list)
 
     def number(self, image: Part) -> int:
         """The number of an image in the request, from 1."""
-        return next(number for number, each in enumerate(self.images, start=1) if each is image)
+        return next(number for number, each in enumerate([*self.spoken_images(), *self.images], 1) if each is image)
+
+    def spoken_images(self) -> Iterator[Part]:
+        """The images of the conversation."""
+        return (part for _, parts in self.conversation for part in parts if part["kind"] == "image")
 
     def digests(self, kind: str) -> list[list[str]]:
         """For each place the sha256 of its parts of one kind."""
@@ -61,10 +75,13 @@ class SentRequest:
         return (part["params"].get("tag", "") for part in self.images)
 
 
-def read_request(call: Mapping[str, Any]) -> SentRequest:
-    request = SentRequest([], [], [], {}, {}, [])
+def read_request(call: Mapping[str, Any], at_state: bool = False) -> SentRequest:
+    """``at_state``: a conversation stands between the system message and the probe."""
+    messages = call["messages"]
+    talk = messages[1:-1] if at_state else []
+    request = SentRequest([], [], [], {}, {}, [], talk)
     current = ""
-    for role, parts in call["messages"]:
+    for role, parts in (messages[0], *messages[-1:]) if talk else messages:
         request.roles.append(role)
         for part in parts:
             item, kind = part["item"], part["kind"]
@@ -88,9 +105,10 @@ class Rules:
 
     ``axes``: those that change the items. ``moved``: an item may stand in another place, so that what goes by place
     follows it and what changes places is drawn anew. ``undeclared``: fields on which the deliveries differ although
-    nobody declared them. ``reseeded``: another history, another seed. ``rebound``: an
-    image may follow another item. ``named`` and ``stamped`` say how the tags in text and pixels compare: ``equal``,
-    ``permuted`` (in the same places), ``counted`` (as many, in the same places) or ``free``.
+    nobody declared them. ``reseeded``: another history, another seed. ``rebound``: an image may follow another item.
+    ``named`` and ``stamped`` say how the tags in text and pixels compare: ``equal``, ``permuted`` (in the same places),
+    ``counted`` (as many, in the same places) or ``free``. ``at_state``: both ask at a conversation state, where the
+    conversation has one form and retrieved items the other, whatever the deliveries say.
     """
 
     declared: frozenset[str]
@@ -104,6 +122,7 @@ class Rules:
     rebound: bool
     named: str
     stamped: str
+    at_state: bool = False
 
     @property
     def both_show(self) -> bool:
@@ -124,10 +143,14 @@ class Rules:
 
 def rules_of(a: Mapping[str, Any], b: Mapping[str, Any], declared: Sequence[str], deliveries: Deliveries) -> Rules:
     """Raises BenchError for a declared axis that has no certificate."""
+    at_state = all(row.get("arm.state", NO_STATE) != NO_STATE for row in (a, b))
     for name in declared:
-        if name not in AXES:
+        if name not in AXES and not (at_state and name in STATE_AXES):
             raise BenchError(f"no certificate for axis {name}")
     first, second = deliveries(str(a["arm.delivery"])), deliveries(str(b["arm.delivery"]))
+    undeclared = tuple(name for name in _differing(first, second) if name not in declared)
+    if at_state:
+        first, second = replace(first, form="items"), replace(second, form="items")
     axes = tuple(axis for axis in ITEM_AXES if axis in declared)
     moved = bool(axes) or "order" in declared
     named, stamped = "equal", "equal"
@@ -135,17 +158,18 @@ def rules_of(a: Mapping[str, Any], b: Mapping[str, Any], declared: Sequence[str]
         named = _comparison(_origin(first, _NAMED), _origin(second, _NAMED))
         stamped = _comparison(_origin(first, _STAMPED), _origin(second, _STAMPED))
     return Rules(
-        declared=frozenset(declared),
+        declared=frozenset(declared).difference(("form",) if at_state else ()),
         a=first,
         b=second,
         rows=(a, b),
-        undeclared=tuple(name for name in _differing(first, second) if name not in declared),
+        undeclared=undeclared,
         axes=axes,
         moved=moved,
         reseeded="length" in axes or "state" in axes,
         rebound="binding" in declared or (moved and "shuffled" in (first.binding, second.binding)),
         named=named,
         stamped=stamped,
+        at_state=at_state,
     )
 
 
