@@ -35,13 +35,20 @@ _GROUPS = ("arm", "scores")
 _AS_IS = frozenset((type(None), bool, int))
 
 
+def _is_plain(value: Any) -> bool:
+    kind = type(value)
+    return kind in _AS_IS or (kind is str and value.isascii()) or (kind is float and math.isfinite(value))
+
+
 def plain(value: Any, name: str) -> Any:
     """The value as exact builtins that JSON holds: text cleaned, floats finite, enums and numpy scalars unwrapped.
 
     Raises BenchError naming the field for anything else (a Path, a Decimal, NaN).
     """
+    if _is_plain(value):  # most fields: not worth the tests below
+        return value
     kind = type(value)
-    if kind in _AS_IS or (kind is str and value.isascii()):  # most fields: not worth the tests below
+    if kind is dict and all(_is_plain(key) and _is_plain(inner) for key, inner in value.items()):
         return value
     if kind is dict or isinstance(value, Mapping):
         return {clean_text(str(key)): plain(inner, f"{name}.{key}") for key, inner in value.items()}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import mmap
 import os
 import shutil
 import tempfile
@@ -124,10 +125,10 @@ class IndexedCorpus(Corpus):
         self._path, self._meta = path, meta
         self._image_root = Path(meta["image_root"])
         self._ranges: dict[str, _Range] = json.loads((path / "histories.json").read_bytes())
-        self._files: dict[str, int] = {}
         self._lengths = tuple(meta["lengths"])
-        for name in ("histories", *(f"{length}.questions" for length in self._lengths)):
-            self._files[name] = os.open(path / f"{name}.jsonl", os.O_RDONLY | os.O_CLOEXEC)
+        self._histories = os.open(path / "histories.jsonl", os.O_RDONLY | os.O_CLOEXEC)
+        mapped = {length: _mapped(path / f"{length}.questions.jsonl") for length in self._lengths}
+        self._questions = {length: each for length, each in mapped.items() if each is not None}
         self._outline = lru_cache(maxsize=None)(self._read_outline)
         self._history = lru_cache(maxsize=HISTORIES_KEPT)(self._read_history)
         self._script = lru_cache(maxsize=HISTORIES_KEPT)(self._read_script)
@@ -164,7 +165,8 @@ class IndexedCorpus(Corpus):
         found = self._outline(length)[1].get(question_id)
         if found is None:
             raise ConfigError(f"{self.name}: no question {question_id!r} at length {length}")
-        return decode_question(self._read(f"{length}.questions", found))
+        offset, size = found
+        return decode_question(self._questions[length][offset : offset + size])
 
     def history(self, history_id: str) -> History:
         """Raises ConfigError for an unknown history."""
@@ -184,8 +186,11 @@ class IndexedCorpus(Corpus):
         return read_stored(self._image_root, image)
 
     def close(self) -> None:
-        while self._files:
-            os.close(self._files.popitem()[1])
+        if self._histories >= 0:
+            os.close(self._histories)
+            self._histories = -1
+        while self._questions:
+            self._questions.popitem()[1].close()
 
     def _read_outline(self, length: str) -> tuple[tuple[Outline, ...], dict[str, _Range]]:
         if length not in self._lengths:
@@ -200,7 +205,8 @@ class IndexedCorpus(Corpus):
     def _read_history(self, history_id: str) -> History:
         if history_id not in self._ranges:
             raise ConfigError(f"{self.name}: no history {history_id!r}")
-        return decode_history(self._read("histories", self._ranges[history_id]))
+        offset, size = self._ranges[history_id]
+        return decode_history(os.pread(self._histories, size, offset))
 
     def _read_script(self, history_id: str) -> Script | None:
         if history_id not in self._ranges:
@@ -210,9 +216,12 @@ class IndexedCorpus(Corpus):
         except FileNotFoundError:
             return None
 
-    def _read(self, name: str, where: _Range) -> bytes:
-        offset, size = where
-        return os.pread(self._files[name], size, offset)
+
+def _mapped(path: Path) -> mmap.mmap | None:
+    """A file in memory, None for an empty one: a question is read at every cell, and a system call for each would hand
+    the interpreter over every time."""
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if os.fstat(file.fileno()).st_size else None
 
 
 def _build(source: Source, home: Path) -> str:

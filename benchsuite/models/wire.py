@@ -15,6 +15,8 @@ from typing import Any
 
 SCHEMA = 1
 PART_KINDS = ("head", "instruction", "note", "tag", "date", "role", "text", "image", "question", "tail", "call")
+PIECE = 2000
+"""Bytes hashed at a time: for more, hashlib hands the interpreter to another thread, which costs more than the hash."""
 
 
 @lru_cache(maxsize=2048)  # a history's texts and the protocol's come back in every arm
@@ -24,9 +26,11 @@ def sha256_text(text: str) -> str:
 
 def sha256_json(value: object) -> str:
     """sha256 of the canonical JSON form (sorted keys, no spaces, ASCII)."""
-    return hashlib.sha256(
-        json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
-    ).hexdigest()
+    data = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
+    digest = hashlib.sha256()
+    for start in range(0, len(data), PIECE):
+        digest.update(data[start : start + PIECE])
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

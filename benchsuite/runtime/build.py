@@ -19,7 +19,7 @@ from benchsuite.delivery.spec import Delivery
 from benchsuite.errors import ConfigError, DataError
 from benchsuite.files import AppendFile, whole_lines, write_atomic
 from benchsuite.models.spec import ModelSpec
-from benchsuite.models.tokenizer import load_tokenizer
+from benchsuite.models.tokenizer import BUNDLED, count_bundled
 from benchsuite.models.wire import Message, Part, Reply, Request, WireImage, sha256_json
 from benchsuite.runtime.agent import Hands, converse
 from benchsuite.runtime.checkpoint import Checkpoint, CheckpointStore
@@ -117,7 +117,6 @@ class CheckpointBuilder:
             raise ConfigError(f"{self._corpus.suite} has no conversation states: its corpus has no script")
         if wanted.length not in script.scales:
             raise ConfigError(f"{self._corpus.name}: no scale {wanted.length!r}; there is: {', '.join(script.scales)}")
-        tokenizer, count = load_tokenizer()
         return Stage(
             name=self._corpus.name,
             history=self._corpus.history(wanted.history),
@@ -125,8 +124,8 @@ class CheckpointBuilder:
             length=wanted.length,
             protocol=self._protocol,
             image_bytes=self._corpus.image_bytes,
-            tokenizer=tokenizer,
-            count=count,
+            tokenizer=BUNDLED,
+            count=count_bundled,
             writer=f"{wanted.writer.family}#{wanted.writer.model}" if wanted.writer else "",
         )
 

@@ -60,6 +60,7 @@ class BenchLane:
         self._items: OrderedDict[str, tuple[Item, ...]] = OrderedDict()
         self._decoys: dict[tuple[str, str], CorpusDecoys] = {}
         self._builders: dict[str, CheckpointBuilder] = {}
+        self._reader = embedded_spec()
         self._lines: list[str] = []
         self._open = AsyncExitStack()
 
@@ -219,7 +220,7 @@ class BenchLane:
     def _helper(self, name: str) -> ModelSpec:
         """The spec of a model that writes summaries or a trunk; the bundled reader need not be named anywhere."""
         if name == SUMMARISER and name not in self._prepared.models:
-            return embedded_spec()
+            return self._reader
         return self.workbench.model(name)
 
     async def _send(self, spec: ModelSpec, request: Request) -> Reply:

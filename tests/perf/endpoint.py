@@ -19,9 +19,7 @@ REPLY = json.dumps(
         "object": "chat.completion",
         "created": 1,
         "model": "mock",
-        "choices": [
-            {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": TEXT}}
-        ],
+        "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": TEXT}}],
         "usage": {"prompt_tokens": 900, "completion_tokens": 14, "total_tokens": 914},
     }
 ).encode()
@@ -36,7 +34,6 @@ class Gate:
         self.slots = asyncio.Semaphore(CAP)
         self.served = self.waiting = self.peak = 0
         self.begun = self.ended = 0.0
-
 
     def stats(self) -> dict[str, float]:
         return {"served": self.served, "peak": self.peak, "span_s": self.ended - self.begun}

@@ -304,7 +304,9 @@ def spoil_stored(bench: Bench) -> None:
     images = bench.folder / "images"
     images.mkdir()
     (images / "door.png").write_bytes(PICTURES["gate.jpg"])
-    edit_json(next(bench.dir.glob("cache/corpus/*/meta.json")), lambda meta: meta.update(image_root=str(images)))
+    metas = bench.dir.glob("cache/corpus/*/meta.json")
+    [mine] = [path for path in metas if json.loads(path.read_text())["suite"] == "memlens"]
+    edit_json(mine, lambda meta: meta.update(image_root=str(images)))
 
 
 def remove_corpus(bench: Bench) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import io
+import json
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -213,8 +214,9 @@ class World:
         """A row for every question under every delivery, ten items a question."""
         asker = Asker(responder, SlotPool(64, {}), None)
 
-        def record(line: dict[str, Any], request: Request) -> None:
-            self.calls[line["cell"]] = line
+        def record(line: str, request: Request) -> None:
+            read = json.loads(line)
+            self.calls[read["cell"]] = read
 
         bench = Workbench(
             self.registry, {"scripted": MODEL}, asker, self.desk, None, record, run={"id": "here", "cached": False}
