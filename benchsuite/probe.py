@@ -102,7 +102,7 @@ def trace_of(talk: Talk, question: Question, scene: Scene) -> dict[str, float]:
     done = [(made, result) for made, result in talk.results if not result.fault]
     recalls = [result for made, result in done if made.name == ARTIFACT_RECALL]
     gold = {i.sha256 for a in scene.artifacts if a.id in question.evidence.sources for i in a.images}
-    returned = [result for _, result in done]
+    shown = [block for message in talk.messages for block in message.blocks if isinstance(block, WireImage)]
     return {
         "tool": float(bool(done)),
         "tool_calls": float(len(done)),
@@ -112,8 +112,8 @@ def trace_of(talk: Talk, question: Question, scene: Scene) -> dict[str, float]:
         "recall_calls": float(len(recalls)),
         "recall_hits": float(sum(bool(result.paths) for result in recalls)),
         "recall_empty": float(sum(not result.paths for result in recalls)),
-        "gold_text": float(question.answerable and any(contains(result.text, question.gold) for result in returned)),
-        "gold_pixels": float(any(image.sha256 in gold for result in returned for image in result.images)),
+        "gold_text": float(question.answerable and any(contains(result.text, question.gold) for _, result in done)),
+        "gold_pixels": float(any(image.source in gold for image in shown)),
     }
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from benchsuite.corpus.model import Item
-from benchsuite.workbench import order_items
 from benchsuite.errors import ConfigError
+from benchsuite.workbench import order_items
 
 ITEMS = [Item(name, (name,), "user", name) for name in "abcd"]
 

@@ -46,6 +46,7 @@ _KINDS: Mapping[str, Sequence[str]] = {
     "models": ("models", "digests.models"),
     "judge": ("digests.judge",),
     "encoders": ("digests.encoders",),
+    "trunk": ("digests.trunk",),
     "deliveries": ("deliveries",),
     "components": ("components",),
     "commit": ("commit",),

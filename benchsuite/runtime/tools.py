@@ -23,7 +23,8 @@ RECALL = ("intact", "compacted", "norecall")
 ARTIFACT_RECALL, MEMORY_SEARCH, READ_FILE = "artifact_recall", "memory_search", "read_file"
 NO_MATCH = "No match."
 SEARCHED = 3  # files that a search shows
-SHOWN = 2400  # characters of one file that a tool shows
+SHOWN = 2400  # characters of one file that a search shows
+READ = 24_000  # characters of a file that is read
 
 
 def _tool(name: str, text: str, argument: str, what: str) -> Mapping[str, Any]:
@@ -119,7 +120,9 @@ class Surface:
         image = self.files[wanted].image
         if image is not None:
             return ToolResult(f"[{wanted}]", (image,), (wanted,))
-        return ToolResult(f"[{wanted}]\n{self._texts[wanted]}", (), (wanted,))
+        text = self._texts[wanted]
+        cut = "" if len(text) <= READ else f"\n[cut: {READ} of {len(text)} characters]"
+        return ToolResult(f"[{wanted}]\n{text[:READ]}{cut}", (), (wanted,))
 
     def _shown(self, places: Sequence[int]) -> ToolResult:
         paths = tuple(self._paths[place] for place in places)

@@ -200,6 +200,7 @@ class BenchSession:
                 },
                 "models": sha256_json(models),
                 "encoders": {channel: encoder.identity for channel, encoder in prepared.encoders.items()},
+                "trunk": prepared.settings.trunk,
                 "judge": [JUDGE, self.settings.judge, self.settings.judge_votes],
             },
             "protocols": {suite: each.label for suite, each in prepared.protocols.items()},

@@ -25,7 +25,8 @@ SUMMARY = f"{LONG}\nSee records/{CHART}_table.csv.\nbell \x07 end"
 @pytest.fixture
 def bench(tmp_path, monkeypatch):
     """A bench folder with three states; the real tokenizer counts."""
-    monkeypatch.setattr(build, "load_tokenizer", lambda: ("words", words))
+    monkeypatch.setattr(build, "BUNDLED", "words")
+    monkeypatch.setattr(build, "count_bundled", words)
     folder = tmp_path / "bench"
     made = {
         name: build_one(folder / "cache", Teller(lambda n, request: SUMMARY), wanted(state, **changes))

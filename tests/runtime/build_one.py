@@ -20,7 +20,7 @@ from .world import WRITER, Teller, builder, summing_up, wanted, words, written
 
 
 async def main(folder: Path, state: str, log: Path, how: str, last: int) -> None:
-    build.load_tokenizer = lambda: ("words", words)
+    build.BUNDLED, build.count_bundled = "words", words
     teller = Teller(lambda n, request: written(request) if request.tools else summing_up(), log)
 
     async def send(spec: ModelSpec, request: Request) -> Reply:

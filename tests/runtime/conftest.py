@@ -11,4 +11,5 @@ from .world import words
 
 @pytest.fixture(autouse=True)
 def _word_count(monkeypatch):
-    monkeypatch.setattr(build, "load_tokenizer", lambda: ("words", words))
+    monkeypatch.setattr(build, "BUNDLED", "words")
+    monkeypatch.setattr(build, "count_bundled", words)
