@@ -4,7 +4,7 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install install-dev bench test test-slow lint perf perf-size perf-memlens clean
+.PHONY: install install-dev bench test test-slow lint perf perf-size perf-memlens perf-mirage clean
 
 install: $(VENV)/installed
 
@@ -51,6 +51,10 @@ perf-size: install-dev
 # a quarter of an hour: every image of every control is prepared first
 perf-memlens: install-dev
 	$(BIN)/python tests/perf/memlens.py
+
+# 800 probes at conversation states, scaled and at the paper's depths
+perf-mirage: install-dev
+	$(BIN)/python tests/perf/mirage.py
 
 clean:
 	rm -rf $(VENV) .bench

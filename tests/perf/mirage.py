@@ -1,0 +1,130 @@
+"""`make perf-mirage`: 800 probes at four states against a 50 ms endpoint, scaled and at the paper's depths.
+
+The ideal is the waiting (requests x latency / slots) and the same run answered in process, without requests. Beside
+it stands how long the endpoint was busy, from the first request to the last reply, against the waiting alone. At the
+end a checkpoint of 100,000 tokens is restored 800 times.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+LATENCY_S, SLOTS = 0.05, 64
+BARS = {"tenth": 1.5, "paper": 4.0}
+RESTORES, RESTORE_S, RESTORE_MB = 800, 5.0, 300
+REPLY = "ANSWERABLE=NO\nSOURCE=NONE\nANSWER=NONE"
+CONFTEST = f"""
+from benchsuite.models.wire import Reply
+
+pytest_plugins = ["benchsuite_pytest", "benchsuite_pytest.fixtures"]
+
+
+class Constant:
+    async def send(self, spec, request):
+        return Reply({REPLY!r}, finish="stop", model_served=spec.model, prompt_tokens=900)
+
+
+def pytest_bench_register(registry):
+    registry.transport("constant", Constant)
+"""
+
+
+def main() -> int:
+    over = False
+    with tempfile.TemporaryDirectory() as folder:
+        project = Path(folder)
+        shutil.copytree(ROOT / "cases" / "mirage", project / "cases")
+        (project / "conftest.py").write_text(CONFTEST)
+        (project / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib\n")
+        server = subprocess.Popen(
+            [sys.executable, str(HERE / "endpoint.py"), str(LATENCY_S), str(SLOTS), REPLY],
+            stdin=subprocess.PIPE,  # it ends with it
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert server.stdout is not None
+            url = f"http://127.0.0.1:{int(server.stdout.readline())}"
+            for length, bar in BARS.items():
+                over |= measured(project, url, length) > bar
+        finally:
+            server.kill()
+            server.wait()
+        deep = [sys.executable, "-m", "pytest", "cases/test_states.py", "-q", "-n", "0", "--bench-model", "constant"]
+        deep += ["--bench-dir", str(project / "bench"), "--bench-axis", "length=paper", "--bench-limit", "1"]
+        run([*deep, "--bench-axis", "state=S1-d99k"], project)
+        over |= restored(project / "bench")
+    return int(over)
+
+
+def measured(project: Path, url: str, length: str) -> float:
+    """How many times its ideal the run at one scale takes."""
+    command = [sys.executable, "-m", "pytest", "cases/test_states.py", "-q", "-p", "no:cacheprovider", "-n", "2"]
+    command += ["--bench-dir", str(project / "bench"), "--bench-axis", f"length={length}", "--bench-cache", "off"]
+    command += ["--bench-axis", "summariser=constant", "--bench-concurrency", str(SLOTS)]
+    run([*command, "--bench-model", "constant"], project)  # builds the checkpoints
+    alone = run([*command, "--bench-model", "constant"], project)
+    stats(url)
+    asked = run([*command, "--bench-model", f"{url}#mock"], project)
+    seen = stats(url)
+    waiting = seen["served"] * LATENCY_S / SLOTS
+    ratio = asked / (waiting + alone)
+    print(
+        f"{length}: {seen['served']} requests, {seen['peak']} at once, {waiting:.2f} s of waiting; without requests "
+        f"{alone:.1f} s, with them {asked:.1f} s: {ratio:.2f} x their sum (bar {BARS[length]}); the endpoint was busy "
+        f"for {seen['span_s']:.2f} s, {seen['span_s'] / waiting:.1f} x the waiting"
+    )
+    return ratio
+
+
+def restored(bench: Path) -> bool:
+    """Whether restoring the deepest checkpoint takes more than its bars."""
+    code = f"""
+import resource, sys, time
+from pathlib import Path
+from benchsuite.runtime.checkpoint import CheckpointStore
+store = CheckpointStore(Path({str(bench / "cache")!r}))
+deepest = max((store.load(each) for each in store.ids()), key=lambda each: each.active)
+before, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
+copies = [store.restore(deepest) for _ in range({RESTORES})]
+took = time.perf_counter() - begun
+print(deepest.active, took, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    tokens, took, peak = (float(each) for each in done.stdout.split())
+    print(
+        f"a checkpoint of {tokens:,.0f} tokens restored {RESTORES} times: {took:.3f} s (bar {RESTORE_S}), the process "
+        f"holds {peak:.0f} MB in all (bar {RESTORE_MB})"
+    )
+    return took > RESTORE_S or peak > RESTORE_MB
+
+
+def stats(url: str) -> dict[str, float]:
+    with urllib.request.urlopen(f"{url}/stats", timeout=10) as reply:
+        read: dict[str, float] = json.load(reply)
+        return read
+
+
+def run(command: list[str], project: Path) -> float:
+    """Wall seconds of a whole run. Raises CalledProcessError when it fails."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    begun = time.perf_counter()
+    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, timeout=600)
+    if done.returncode:
+        print(done.stdout[-3000:], done.stderr[-3000:])
+    done.check_returncode()
+    return time.perf_counter() - begun
+
+
+if __name__ == "__main__":
+    sys.exit(main())
