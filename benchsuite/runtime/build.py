@@ -26,9 +26,9 @@ from benchsuite.runtime.checkpoint import Checkpoint, CheckpointStore
 from benchsuite.runtime.compaction import Send, Summariser
 from benchsuite.runtime.conversation import TOOL, Spoken, context_slots, render_context
 from benchsuite.runtime.parsers import ToolParser
-from benchsuite.runtime.states import parse_state
+from benchsuite.runtime.states import Milestone, parse_state
 from benchsuite.runtime.tools import TOOLS, Surface
-from benchsuite.runtime.trunk import Exchange, Stage, Trunk, trunk_facts
+from benchsuite.runtime.trunk import Exchange, Stage, Trunk
 from benchsuite.runtime.workspace import Workspace
 
 WAIT_S = 0.05
@@ -80,16 +80,12 @@ class CheckpointBuilder:
     async def _get(self, wanted: Wanted) -> Checkpoint:
         stage = self._stage(wanted)
         milestone = parse_state(wanted.state)
-        summariser = f"{wanted.summariser.family}#{wanted.summariser.model}"
-        facts = {**trunk_facts(stage, milestone, wanted.summary, summariser), "recall": wanted.recall}
-        facts["params"] = [_asked(wanted.writer), _asked(wanted.summariser if milestone.compactions else None)]
-        key = sha256_json({**facts, "script": asdict(stage.script), "protocol": asdict(stage.protocol)})
-        found = self._store.folder / "keys" / key
+        found = self._store.folder / "keys" / _key(wanted, stage, milestone)
         if not self._is_built(found):
             trunk = sha256_json([stage.history.id, wanted.length, stage.writer])[:16]
             async with self._alone(trunk):
                 if not self._is_built(found):
-                    await self._build(wanted, stage, found, summariser)
+                    await self._build(wanted, stage, milestone, found)
         checkpoint = self._store.load(found.read_text().strip())
         return replace(checkpoint, state=wanted.state) if checkpoint.state != wanted.state else checkpoint
 
@@ -97,16 +93,16 @@ class CheckpointBuilder:
         """Whether a key names a checkpoint that is still there."""
         return found.exists() and found.read_text().strip() in self._store
 
-    async def _build(self, wanted: Wanted, stage: Stage, found: Path, summariser: str) -> None:
+    async def _build(self, wanted: Wanted, stage: Stage, milestone: Milestone, found: Path) -> None:
         folder = self._store.folder
         trunk = Trunk(
             stage=self._writing(stage, wanted.writer, folder) if wanted.writer else stage,
             blobs=self._store.blobs,
             summariser=Summariser(wanted.summariser, stage.protocol, self._send, folder / "summaries"),
             summary=wanted.summary,
-            summariser_id=summariser,
+            summariser_id=_who(wanted.summariser),
         )
-        checkpoint = replace(await trunk.reach(parse_state(wanted.state)), recall=wanted.recall)
+        checkpoint = replace(await trunk.reach(milestone), recall=wanted.recall)
         self._store.save(checkpoint)
         found.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(found, checkpoint.id + "\n")
@@ -126,7 +122,7 @@ class CheckpointBuilder:
             image_bytes=self._corpus.image_bytes,
             tokenizer=BUNDLED,
             count=count_bundled,
-            writer=f"{wanted.writer.family}#{wanted.writer.model}" if wanted.writer else "",
+            writer=_who(wanted.writer) if wanted.writer else "",
         )
 
     @asynccontextmanager
@@ -223,6 +219,19 @@ class Journal:
         file.close()
 
 
+def _key(wanted: Wanted, stage: Stage, milestone: Milestone) -> str:
+    """A digest of whatever decides what a checkpoint holds."""
+    said = [stage.history.id, stage.length, asdict(stage.script), asdict(stage.protocol), stage.tokenizer]
+    summarised = [wanted.summary, _asked(wanted.summariser)] if milestone.compactions else []
+    return sha256_json(
+        [said, _asked(wanted.writer), [milestone.compactions, milestone.depth], summarised, wanted.recall]
+    )
+
+
+def _who(spec: ModelSpec) -> str:
+    return f"{spec.family}#{spec.model}"
+
+
 def _asked(spec: ModelSpec | None) -> list[Any]:
-    """How a model is asked, beside its name."""
-    return [] if spec is None else [dict(spec.params), spec.tool_parser]
+    """Who is asked, and how."""
+    return [] if spec is None else [_who(spec), dict(spec.params), spec.tool_parser]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 
 from benchsuite.corpus.model import History, Image
@@ -216,17 +216,3 @@ def _filler(script: Script, rounds: int) -> Iterator[Exchange]:
             for place, (said, reply) in enumerate(task.turns):
                 name = f"f{number}.{task.id}.{place}"
                 yield Spoken(f"{name}u", "user", said), Spoken(f"{name}a", "assistant", reply)
-
-
-def trunk_facts(stage: Stage, milestone: Milestone, summary: str, summariser: str) -> Mapping[str, object]:
-    """Whatever decides what a checkpoint holds: its key."""
-    return {
-        "history": stage.history.id,
-        "script": stage.script,
-        "length": stage.length,
-        "protocol": stage.protocol,
-        "tokenizer": stage.tokenizer,
-        "writer": stage.writer,
-        "state": [milestone.compactions, milestone.depth],
-        "summary": [summary, summariser] if milestone.compactions else [],
-    }
