@@ -47,13 +47,12 @@ TABLE = TableSpec(ID, build, ("mirage",), empty="no model was asked at two state
 
 
 def by_depth(agent: Agent) -> dict[str, float]:
-    """The median depth at capture of each state, the shallowest first; a state without one is left out."""
-    found = {
+    """The median depth at capture of each state, by compactions and then by depth; a state without one is left out."""
+    return {
         state: depth
         for state in agent.states
         if (depth := middle((row for rows in agent.runs(state) for row in rows), "depth")) is not None
     }
-    return dict(sorted(found.items(), key=lambda each: each[1]))
 
 
 def _block(agent: Agent, facts: RunFacts) -> Block:
