@@ -7,59 +7,25 @@ end a checkpoint of 100,000 tokens is restored 800 times.
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.request
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-LATENCY_S, SLOTS = 0.05, 64
+from project import LATENCY_S, ROOT, SLOTS, make_project, run, serving, stats
+
 BARS = {"tenth": 1.5, "paper": 4.0}
 RESTORES, RESTORE_S, RESTORE_MB = 800, 5.0, 300
 REPLY = "ANSWERABLE=NO\nSOURCE=NONE\nANSWER=NONE"
-CONFTEST = f"""
-from benchsuite.models.wire import Reply
-
-pytest_plugins = ["benchsuite_pytest", "benchsuite_pytest.fixtures"]
-
-
-class Constant:
-    async def send(self, spec, request):
-        return Reply({REPLY!r}, finish="stop", model_served=spec.model, prompt_tokens=900)
-
-
-def pytest_bench_register(registry):
-    registry.transport("constant", Constant)
-"""
 
 
 def main() -> int:
     over = False
     with tempfile.TemporaryDirectory() as folder:
-        project = Path(folder)
-        shutil.copytree(ROOT / "cases" / "mirage", project / "cases")
-        (project / "conftest.py").write_text(CONFTEST)
-        (project / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib\n")
-        server = subprocess.Popen(
-            [sys.executable, str(HERE / "endpoint.py"), str(LATENCY_S), str(SLOTS), REPLY],
-            stdin=subprocess.PIPE,  # it ends with it
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        try:
-            assert server.stdout is not None
-            url = f"http://127.0.0.1:{int(server.stdout.readline())}"
+        project = make_project(Path(folder), ROOT / "cases" / "mirage", REPLY)
+        with serving(REPLY) as url:
             for length, bar in BARS.items():
                 over |= measured(project, url, length) > bar
-        finally:
-            server.kill()
-            server.wait()
         deep = [sys.executable, "-m", "pytest", "cases/test_states.py", "-q", "-n", "0", "--bench-model", "constant"]
         deep += ["--bench-dir", str(project / "bench"), "--bench-axis", "length=paper", "--bench-limit", "1"]
         run([*deep, "--bench-axis", "state=S1-d99k"], project)
@@ -107,23 +73,6 @@ print(deepest.active, took, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss /
         f"holds {peak:.0f} MB in all (bar {RESTORE_MB})"
     )
     return took > RESTORE_S or peak > RESTORE_MB
-
-
-def stats(url: str) -> dict[str, float]:
-    with urllib.request.urlopen(f"{url}/stats", timeout=10) as reply:
-        read: dict[str, float] = json.load(reply)
-        return read
-
-
-def run(command: list[str], project: Path) -> float:
-    """Wall seconds of a whole run. Raises CalledProcessError when it fails."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    begun = time.perf_counter()
-    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, timeout=600)
-    if done.returncode:
-        print(done.stdout[-3000:], done.stderr[-3000:])
-    done.check_returncode()
-    return time.perf_counter() - begun
 
 
 if __name__ == "__main__":
