@@ -16,7 +16,9 @@ from benchsuite.models.tokenizer import image_tokens
 from benchsuite.models.wire import Reply, Request
 from benchsuite.outcome import Outcome
 from benchsuite.plan import Arm
+from benchsuite.probe import RENDERER as AT_STATE
 from benchsuite.probe import ask_at_state
+from benchsuite.runtime.states import NO_STATE
 from benchsuite.scoring.judge import JUDGE, is_judged, judge_messages, parse_verdict, tally
 from benchsuite.workbench import Stimulus, Workbench, call, place, prepare, retrieve
 
@@ -29,10 +31,21 @@ async def run_episode(stimulus: Stimulus, arm: Arm, bench: Workbench) -> Outcome
         await _answer_and_score(stimulus, arm, bench, row, calls)
         return Outcome(**row, **_account(calls, bench))
     except Exception as error:  # a call without an answer, or a fault of a component: this cell's error, no score
-        row.update(status="error", word="error", answer=None, score=None, refused=None, scores={})
-        row.update(metric="", scorer=stimulus.scorer.version)  # what a faulty scorer left may not fit a row either
-        row.update(error_kind=_kind(error), error_message=_message(error))
-        return Outcome(**row, **_account(calls, bench))
+        return _failed(stimulus, row, calls, bench, error)
+
+
+def not_asked(stimulus: Stimulus, arm: Arm, bench: Workbench, error: Exception) -> Outcome:
+    """The outcome of a cell that could not be put to its model: its conversation state is not there."""
+    return _failed(stimulus, _opening_row(stimulus, arm, bench), (), bench, error)
+
+
+def _failed(
+    stimulus: Stimulus, row: dict[str, Any], calls: Sequence[Answered], bench: Workbench, error: Exception
+) -> Outcome:
+    row.update(status="error", word="error", answer=None, score=None, refused=None, scores={})
+    row.update(metric="", scorer=stimulus.scorer.version)  # what a faulty scorer left may not fit a row either
+    row.update(error_kind=_kind(error), error_message=_message(error))
+    return Outcome(**row, **_account(calls, bench))
 
 
 def _account(calls: Sequence[Answered], bench: Workbench) -> dict[str, Any]:
@@ -148,7 +161,7 @@ def _opening_row(stimulus: Stimulus, arm: Arm, bench: Workbench) -> dict[str, An
         "scores": {},
         "scorer": stimulus.scorer.version,
         "protocol": stimulus.protocol.label,
-        "renderer": RENDERER,
+        "renderer": RENDERER if arm.text("state") == NO_STATE else AT_STATE,
         "items": [],
         "n_items": 0,
         "n_images": 0,

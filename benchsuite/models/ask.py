@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from benchsuite.errors import EndpointError
@@ -23,6 +24,10 @@ class Answered:
     attempts: int
 
 
+def _always(reply: Reply) -> bool:
+    return True
+
+
 @dataclass(slots=True)
 class _Flight:
     task: asyncio.Task[Answered]
@@ -41,15 +46,18 @@ class Asker:
         self._transport, self._slots, self._cache, self._replay = transport, slots, cache, replay
         self._flights: dict[str, _Flight] = {}
 
-    async def ask(self, spec: ModelSpec, request: Request, repeat: int = 0) -> Answered:
+    async def ask(
+        self, spec: ModelSpec, request: Request, repeat: int = 0, keep: Callable[[Reply], bool] = _always
+    ) -> Answered:
         """The answer to ``request``. Raises EndpointError where none came, BenchError where it cannot be stored.
 
-        Cancelling it cancels the request only when nobody else waits for it.
+        One that ``keep`` refuses is not stored, and asked for again by whoever asks later. Cancelling it cancels the
+        request only when nobody else waits for it.
         """
         key = request_key(spec.family, request, repeat)
         flight = self._flights.get(key)
         if flight is None or flight.task.done():
-            task = asyncio.get_running_loop().create_task(self._fly(spec, request, key))
+            task = asyncio.get_running_loop().create_task(self._fly(spec, request, key, keep))
             flight = self._flights[key] = _Flight(task)
             task.add_done_callback(lambda done: self._land(key, done))
         flight.waiting += 1
@@ -63,7 +71,7 @@ class Asker:
         finally:
             flight.waiting -= 1
 
-    async def _fly(self, spec: ModelSpec, request: Request, key: str) -> Answered:
+    async def _fly(self, spec: ModelSpec, request: Request, key: str, keep: Callable[[Reply], bool]) -> Answered:
         if self._cache is not None:
             stored = await self._cache.get(key)
             if stored is not None:
@@ -72,7 +80,7 @@ class Asker:
             raise EndpointError("replay", spec.endpoint, "no stored answer to this request, and replay sends none")
         async with self._slots.hold(spec.family):
             reply = await self._transport.send(spec, request)
-        if self._cache is not None:
+        if self._cache is not None and keep(reply):
             await self._cache.put(key, spec.family, spec.model, reply)
         return Answered(reply, key, cached=False, attempts=reply.attempts)
 

@@ -81,19 +81,21 @@ class CheckpointBuilder:
         stage = self._stage(wanted)
         milestone = parse_state(wanted.state)
         found = self._store.folder / "keys" / _key(wanted, stage, milestone)
-        if not self._is_built(found):
+        checkpoint = self._kept(found)
+        if checkpoint is None:
             trunk = sha256_json([stage.history.id, wanted.length, stage.writer])[:16]
             async with self._alone(trunk):
-                if not self._is_built(found):
-                    await self._build(wanted, stage, milestone, found)
-        checkpoint = self._store.load(found.read_text().strip())
+                checkpoint = self._kept(found) or await self._build(wanted, stage, milestone, found)
         return replace(checkpoint, state=wanted.state) if checkpoint.state != wanted.state else checkpoint
 
-    def _is_built(self, found: Path) -> bool:
-        """Whether a key names a checkpoint that is still there."""
-        return found.exists() and found.read_text().strip() in self._store
+    def _kept(self, found: Path) -> Checkpoint | None:
+        """The checkpoint that a key names; None where there is none that can be read, so that it is built again."""
+        try:
+            return self._store.load(found.read_text().strip())
+        except (OSError, ValueError, DataError):
+            return None
 
-    async def _build(self, wanted: Wanted, stage: Stage, milestone: Milestone, found: Path) -> None:
+    async def _build(self, wanted: Wanted, stage: Stage, milestone: Milestone, found: Path) -> Checkpoint:
         folder = self._store.folder
         trunk = Trunk(
             stage=self._writing(stage, wanted.writer, folder) if wanted.writer else stage,
@@ -106,6 +108,7 @@ class CheckpointBuilder:
         self._store.save(checkpoint)
         found.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(found, checkpoint.id + "\n")
+        return checkpoint
 
     def _stage(self, wanted: Wanted) -> Stage:
         script = self._corpus.script(wanted.history)

@@ -29,7 +29,14 @@ CLUSTERS = ("cluster", "question")
 SCORE = "score"
 """The metric that each row was scored by: SubEM, the refusal rule, or the judge's verdict."""
 JUDGE = "judge"
+MIRAGE = "mirage"
+RISE_IS_WORSE = ("hr", "ws", "mi", "yes")
+"""Indicators of MIRAGE of which more is worse: an unparsed answer has none, since 0 would be the best one."""
+_ASKED_OF = {**dict.fromkeys(("gc", "sc", "vc", "ws", "mi"), True), "hr": False, "hr_free": False}
+"""Indicators of MIRAGE that only answerable (True) or only unanswerable (False) questions have."""
 
+_TRUNK = tuple(f"arm.{axis}" for axis in ("length", "state", "summary", "summariser"))
+"""What decides which checkpoint of a trunk an arm is asked at."""
 _Pair = tuple[str, int]  # question, place among its repeats
 
 
@@ -53,21 +60,23 @@ class Side:
 class Analysis:
     """``b`` minus ``a``, in fractions of 1.
 
-    ``effect`` has a value per question, the mean over its repeats; of a question's values its sign test counts signs
-    alone, so for a ``graded`` score and for several repeats the permutation test is the one on sizes. ``interval`` is
-    the bootstrap over questions, ``cluster_interval`` over clusters (None where each question is one);
+    ``metric`` is as it was asked for, with the questions that it is of where these are not all (``gc of answerable
+    questions``). ``effect`` has a value per question, the mean over its repeats; of a question's values its sign test
+    counts signs alone, so for a ``graded`` score and for several repeats the permutation test is the one on sizes.
+    ``interval`` is the bootstrap over questions, ``cluster_interval`` over clusters (None where each question is one);
     ``permutation`` flips the signs of whole clusters, its statistic being the mean over questions.
 
-    ``p`` is the test that counts: the permutation test by clusters; by questions the sign test, or the permutation
-    test where the score is graded. ``floor`` is the least that it could have been. ``detectable`` is the least effect
-    that the sign test finds at ``alpha`` with a power of .8, at this n and share of discordant questions; None where
-    not even the largest one would be, or nothing is discordant. ``bounds`` hold for whatever errors, absent rows and
+    ``p`` is the test that counts: the permutation test by clusters; by questions the sign test, or the permutation test
+    where the score is graded. ``floor`` is the least that it could have been. ``detectable`` is the least effect that
+    the sign test finds at ``alpha`` with a power of .8, at this n and share of discordant questions; None where not
+    even the largest one would be, or nothing is discordant. ``bounds`` hold for whatever errors, absent rows and
     unparsed answers could have scored.
 
     ``answers`` are the pairs whose answers differ letter by letter, right or wrong: between two repeats of one arm the
     noise floor. ``left_out`` gives a reason by question (``q r1`` for one repeat). ``changed`` is the two values of
-    every axis that differs. ``unaltered`` counts the pairs whose requests are the same, ``one_reply`` those among
-    them of which at least one reply came from the cache: two looks at one answer, no noise.
+    every axis that differs; ``checkpoints`` what the arms say of theirs, where they name the same state of a
+    conversation and yet were not asked at the same one. ``unaltered`` counts the pairs whose requests are the same,
+    ``one_reply`` those among them of which at least one reply came from the cache: two looks at one answer, no noise.
     """
 
     metric: str
@@ -89,6 +98,7 @@ class Analysis:
     bounds: Bounds
     left_out: Mapping[str, str]
     changed: Mapping[str, tuple[str, str]]
+    checkpoints: tuple[str, ...]
     unaltered: int
     one_reply: int
     corpus: str
@@ -131,28 +141,34 @@ def analyse(
     """The contrast of two arms, paired by question, and by repeat where the arms have several (DeliverMem, 4 and F.1).
 
     ``metric`` is ``score``, or a name under ``scores``: ``subem`` and ``f1`` of a question without an answer are its
-    refusal score, ``judge`` of an answer that no judge is asked about is the rule's. Sources: exact sign test on
+    refusal score, ``judge`` of an answer that no judge is asked about is the rule's. An indicator of MIRAGE is compared
+    over the questions that have it; ``mi`` is the word *mirage*. Of one in ``RISE_IS_WORSE`` an unparsed answer is left
+    out by name and bounded, elsewhere it is not correct. Sources: exact sign test on
     discordant pairs, sign flips of whole clusters, percentile bootstrap; each is described where it stands.
 
     Not for arms of different questions, and not for a claim that two arms are equal: a null is not that.
 
     Raises BenchError when an arm is no single arm (two rows of a question), when the arms mix corpora, protocols,
-    scorers or judges or disagree on a question's cluster, when a row lacks the metric, and when no question has an
-    answer in both; ValueError for an unknown ``by`` or an ``alpha`` outside (0, 1).
+    scorers or judges or disagree on a question's cluster, when a row lacks the metric or no question can have it, and
+    when no question has an answer in both; ValueError for an unknown ``by`` or an ``alpha`` outside (0, 1).
     """
     if by not in CLUSTERS:
         raise ValueError(f"by={by!r}: there are {', '.join(CLUSTERS)}")
     if not 0 < alpha < 1:
         raise ValueError(f"alpha={alpha}: must lie between 0 and 1")
-    first, second = list(a_rows), list(b_rows)
+    every = list(a_rows), list(b_rows)
+    first, second = ([row for row in rows if is_asked(row, metric)] for rows in every)
+    over = _over(metric, [*every[0], *every[1]])
+    if any(every) and not (first or second):
+        raise BenchError(f"{metric} is an indicator of {over}, and the arms have none")
     a, b = _paired_rows(first, second)
     asked = sorted({*a, *b})
     corpus = _one("corpora", "corpus", [*first, *second])
     protocol = _one("protocols", "protocol", [*first, *second])
     scorers = _check_scorers(first, second, metric)
-    known = [{pair: _value(row, metric) for pair, row in arm.items() if _answered(row)} for arm in (a, b)]
+    known = [{pair: _value(row, metric) for pair, row in arm.items() if not _unknown(row, metric)} for arm in (a, b)]
     kept = [pair for pair in asked if pair in known[0] and pair in known[1]]
-    left_out = {_label(pair, asked): _why(a.get(pair), b.get(pair)) for pair in asked if pair not in kept}
+    left_out = {_label(pair, asked): _why(a.get(pair), b.get(pair), metric) for pair in asked if pair not in kept}
     if not kept:
         reason = next(iter(left_out.items()), None)
         some = f"; {reason[0]}: {reason[1]}" if reason else ": neither has a row"
@@ -173,7 +189,7 @@ def analyse(
     discordant = found.wins + found.losses
     certain = [{pair: value for pair, value in values.items() if value is not None} for values in known]
     return Analysis(
-        metric=metric,
+        metric=f"{metric} of {over}" if over else metric,
         by=by,
         alpha=alpha,
         a=_side(a, kept, asked, scores[0], known[0]),
@@ -192,6 +208,7 @@ def analyse(
         bounds=_bounds(certain[0], certain[1], asked),
         left_out=left_out,
         changed=_changed(first, second),
+        checkpoints=_checkpoints([(a[pair], b[pair]) for pair in kept]),
         unaltered=sum(_same_request(a[pair], b[pair]) for pair in kept),
         one_reply=sum(_one_reply(a[pair], b[pair]) for pair in kept),
         corpus=corpus,
@@ -236,25 +253,80 @@ def _answered(row: Row) -> bool:
     return row["status"] in ("scored", "unparsed")
 
 
-def _why(a: Row | None, b: Row | None) -> str:
+def _why(a: Row | None, b: Row | None, metric: str) -> str:
     reasons = []
     for name, row in (("a", a), ("b", b)):
         if row is None:
             reasons.append(f"no row in {name}")
         elif not _answered(row):
             reasons.append(f"{row['error.kind']} error in {name}")
+        elif _unknown(row, metric):
+            reasons.append(f"unparsed in {name}")
     return "; ".join(reasons)
 
 
 def score_under(row: Row, metric: str) -> object:
-    """What the row holds under the metric, None for nothing: of a question without an answer its refusal score, of an
-    answer that no judge is asked about the rule's."""
+    """What the row holds under the metric, None for nothing: of a question without an answer its refusal score where
+    its suite has one, of an answer that no judge is asked about the rule's."""
     if metric == SCORE:
         return row["score"]
     if metric == JUDGE:
         ruled = row.get("arm.judge", "none") != "none" and row["metric"] != JUDGE
         return row["score"] if ruled else row.get("scores.judge")
-    return row.get(f"scores.{metric}" if row["answerable"] else "scores.refusal")
+    if metric == "mi" and row["suite"] == MIRAGE:
+        return float(row["word"] == "mirage") if row["status"] == "scored" else None
+    own = row.get(f"scores.{metric}")
+    return own if row["answerable"] or row["suite"] == MIRAGE else row.get("scores.refusal")
+
+
+def is_asked(row: Row, metric: str) -> bool:
+    """Whether the row's question can have the metric: MIRAGE's GC is one of answerable questions, its HR of others."""
+    asked = _ASKED_OF.get(metric)
+    return asked is None or row["suite"] != MIRAGE or bool(row["answerable"]) is asked
+
+
+def unparsed_under(row: Row, metric: str) -> tuple[float | None, bool]:
+    """What an unparsed row counts as under the metric, and whether that is known for sure.
+
+    What MIRAGE traced of it (``tool``, ``depth``) is; else it is not correct, 0; None where more is worse.
+    """
+    if row["status"] == "unparsed" and row["suite"] == MIRAGE:
+        traced = row.get(f"scores.{metric}")
+        if isinstance(traced, int | float):
+            return float(traced), True
+        if metric in RISE_IS_WORSE:
+            return None, False
+    return 0.0, False
+
+
+def checkpoint_of(row: Row) -> str:
+    """What a row at a conversation state says of its checkpoint; empty for any other row. Two checkpoints that say the
+    same may differ, two that do not are different ones."""
+    if "scores.depth" not in row:
+        return ""
+    depth, active, compactions = (row.get(f"scores.{name}", 0) for name in ("depth", "active", "compactions"))
+    return f"{depth:g} tokens deep, {active:g} in view, {compactions:g} compactions"
+
+
+def _over(metric: str, rows: Sequence[Row]) -> str:
+    """Which questions a metric is of; empty for all."""
+    if metric not in _ASKED_OF or not any(row["suite"] == MIRAGE for row in rows):
+        return ""
+    return f"{'' if _ASKED_OF[metric] else 'un'}answerable questions"
+
+
+def _unknown(row: Row, metric: str) -> bool:
+    """Whether nothing is known of the row under the metric, not even that it is not correct."""
+    return not _answered(row) or (row["status"] == "unparsed" and unparsed_under(row, metric)[0] is None)
+
+
+def _checkpoints(pairs: Sequence[tuple[Row, Row]]) -> tuple[str, ...]:
+    """The first two that differ though their arms name one state of one trunk."""
+    for a, b in pairs:
+        said = checkpoint_of(a), checkpoint_of(b)
+        if all(said) and said[0] != said[1] and all(a.get(axis) == b.get(axis) for axis in _TRUNK):
+            return said
+    return ()
 
 
 def _value(row: Row, metric: str) -> float | None:

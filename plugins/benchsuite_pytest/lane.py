@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from benchsuite.corpus.model import Image, Item
 from benchsuite.delivery.decoys import CorpusDecoys
 from benchsuite.delivery.images import ImageDesk, ImageReader
-from benchsuite.episode import run_episode
+from benchsuite.episode import not_asked, run_episode
 from benchsuite.errors import EndpointError
 from benchsuite.files import AppendFile
 from benchsuite.models.ask import Asker
@@ -114,29 +114,20 @@ class BenchLane:
         )
 
     async def run(self, cell: Cell) -> Outcome:
-        return await run_episode(await self._stimulus(cell), cell.arm, self.workbench)
+        stimulus = await self._stimulus(cell)
+        if cell.arm.text("state") == NO_STATE:
+            return await run_episode(stimulus, cell.arm, self.workbench)
+        return await self._run_at(cell.suite, stimulus.question.history_id, stimulus, cell.arm, self.workbench)
 
     async def ask_direct(self, stimulus: Stimulus, arm: Arm, component: Component) -> Outcome:
         """The direct lane: same cache, same row, in no plan and no table; ``component`` may be anyone's."""
-        bench = self.workbench
-        registry = replace(bench.registry, retrievals={**bench.registry.retrievals, component.name: component})
-        return await run_episode(stimulus, arm, replace(bench, registry=registry, run={**bench.run, "direct": True}))
+        return await run_episode(stimulus, arm, self._direct(component))
 
     async def ask_direct_at(
         self, suite: str, history_id: str, stimulus: Stimulus, arm: Arm, component: Component
     ) -> Outcome:
         """As :meth:`ask_direct`, at the conversation state of the arm."""
-        script = self._prepared.corpora[suite].script(history_id)
-        assert script is not None
-        scene = Scene(await self._checkpoint(suite, arm, history_id), self._checkpoints, script.artifacts)
-        placed = replace(
-            stimulus,
-            items=self._checkpoints.items(scene.checkpoint),
-            image_bytes=self._checkpoints.image_bytes,
-            aliases=script.aliases,
-            scene=scene,
-        )
-        return await self.ask_direct(placed, arm, component)
+        return await self._run_at(suite, history_id, stimulus, arm, self._direct(component))
 
     async def checkpoint(self, cell: Cell) -> Checkpoint:
         """The conversation state of a cell that is asked at one."""
@@ -159,26 +150,42 @@ class BenchLane:
         corpus = prepared.corpora[cell.suite]
         question = corpus.question(arm.text("length"), cell.outline.id)
         script = corpus.script(question.history_id)
-        scene = None
-        if arm.text("state") != NO_STATE and script is not None:
-            scene = Scene(
-                await self._checkpoint(cell.suite, arm, question.history_id), self._checkpoints, script.artifacts
-            )
+        at_state = arm.text("state") != NO_STATE
         return Stimulus(
             cell=cell.id,
             suite=cell.suite,
             corpus=corpus.digest,
             question=question,
-            items=self._checkpoints.items(scene.checkpoint)
-            if scene
-            else await self._history(cell, question.history_id),
-            image_bytes=self._checkpoints.image_bytes if scene else corpus.image_bytes,
+            items=() if at_state else await self._history(cell, question.history_id),
+            image_bytes=corpus.image_bytes,
             protocol=prepared.protocols[cell.suite],
             scorer=session_scorer(prepared.registry, cell.suite, prepared.settings.scoring),
             decoys=self._decoys_of(cell.suite, arm.text("length")),
             aliases=script.aliases if script else {},
-            scene=scene,
         )
+
+    async def _run_at(self, suite: str, history_id: str, stimulus: Stimulus, arm: Arm, bench: Workbench) -> Outcome:
+        """Ask at the conversation state of the arm; one that cannot be built is the error of each who asks there."""
+        script = self._prepared.corpora[suite].script(history_id)
+        try:
+            checkpoint = await self._checkpoint(suite, arm, history_id)
+        except Exception as error:
+            return not_asked(stimulus, arm, bench, error)
+        assert script is not None  # or there is no checkpoint
+        placed = replace(
+            stimulus,
+            items=self._checkpoints.items(checkpoint),
+            image_bytes=self._checkpoints.image_bytes,
+            aliases=script.aliases,
+            scene=Scene(checkpoint, self._checkpoints, script.artifacts),
+        )
+        return await run_episode(placed, arm, bench)
+
+    def _direct(self, component: Component) -> Workbench:
+        """The workbench of the direct lane, where ``component`` is a retrieval."""
+        bench = self.workbench
+        registry = replace(bench.registry, retrievals={**bench.registry.retrievals, component.name: component})
+        return replace(bench, registry=registry, run={**bench.run, "direct": True})
 
     async def _history(self, cell: Cell, history_id: str) -> tuple[Item, ...]:
         items = self._items.get(cell.group)
@@ -224,8 +231,8 @@ class BenchLane:
         return self.workbench.model(name)
 
     async def _send(self, spec: ModelSpec, request: Request) -> Reply:
-        """A request that is no cell's: a summary, a turn of a trunk."""
-        answered = await self.workbench.asker.ask(spec, request)
+        """A request that is no cell's: a summary, a turn of a trunk. One that comes back empty is not stored."""
+        answered = await self.workbench.asker.ask(spec, request, keep=_says_something)
         self._record(skeleton_line(answered.key, request, cell="trunk", role="trunk"), request)
         return answered.reply
 
@@ -246,6 +253,10 @@ class BenchLane:
     def _flush_calls(self) -> None:
         self._calls.append(*self._lines)
         self._lines.clear()
+
+
+def _says_something(reply: Reply) -> bool:
+    return bool(reply.tool_calls or reply.text.rpartition("</think>")[2].strip())
 
 
 class _Switch:

@@ -104,7 +104,7 @@ def prepare_controller(settings: Settings, registry: Registry, suites: Sequence[
     with noted():
         models = session_models(settings, registry)
     if not models.specs:
-        unsure |= {"model", "judge"}
+        unsure |= {"model", "judge", *(name for name, axis in registry.suite_axes.items() if axis.models)}
     protocols: dict[str, Protocol] = {}
     with noted():
         protocols = session_protocols(settings, registry)

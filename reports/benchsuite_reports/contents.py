@@ -93,6 +93,7 @@ class Contents:
                 params=dict(call["params"]),
                 tools=str(call["tools"]),
                 reply=stored.reply.text if stored is not None else None,
+                asked=tuple(map(_asked, stored.reply.tool_calls)) if stored is not None else (),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise DataError("calls/", str(call["cell"]), None, f"not the record of a request: {error!r}") from None
@@ -178,6 +179,13 @@ class Contents:
                 paths = json.loads((folder / "images.json").read_bytes())
                 self._corpora[digest] = _Corpus(index, {sha256: path for path, sha256 in paths.items()})
             return self._corpora[digest]
+
+
+def _asked(call: Mapping[str, Any]) -> tuple[str, str]:
+    """Name and arguments of a tool call, as an endpoint gives it."""
+    function = call.get("function")
+    said = function if isinstance(function, Mapping) else call
+    return str(said.get("name", "")), str(said.get("arguments", ""))
 
 
 def _checked(data: bytes, sha256: str) -> bytes:

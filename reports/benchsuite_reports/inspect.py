@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from benchsuite.corpus.model import Question
 from benchsuite.errors import ConfigError
 from benchsuite.files import write_atomic
 from benchsuite.models.cache import FILE_NAME
@@ -22,6 +23,7 @@ from benchsuite_reports.contents import Call, Contents, caches_of, read_calls
 from benchsuite_reports.page import render_page
 from benchsuite_reports.shown import ShownArm, ShownQuestion
 from benchsuite_reports.table import EMBEDDED_READER, Row, RunFacts
+from benchsuite_reports.talk import TRACE, is_at_state, state_facts
 
 NEAREST = 5
 LISTED = 20
@@ -195,6 +197,7 @@ def load_question(bench_dir: Path, run: Run, rows: Sequence[Row], against: int =
     ]
     if question is not None and question.outdated:
         about.insert(0, ("outdated answer", question.outdated))
+    about += evidence_facts(first, question)
     if problem:
         about.append(("corpus index", problem))
     return ShownQuestion(
@@ -211,6 +214,13 @@ def load_question(bench_dir: Path, run: Run, rows: Sequence[Row], against: int =
             facts.corpora[digest].bundled for row in rows if (digest := str(row["corpus"])) in facts.corpora
         ),
     )
+
+
+def evidence_facts(row: Row, question: Question | None) -> list[tuple[str, str]]:
+    """Of a question at a conversation state: the object that supports the answer, and the one that is asked about."""
+    if question is None or not is_at_state(row):
+        return []
+    return [("gold source", ", ".join(question.evidence.sources) or "NONE"), ("asks about", str(row["cluster"]))]
 
 
 def _certified(
@@ -244,17 +254,17 @@ def show_arm(row: Row, calls: Mapping[str, Call], contents: Contents, facts: Run
         problem = "; ".join(filter(None, [problem, f"calls/ has no record of request {', '.join(lost)}"]))
     requests = [contents.request(calls[key], str(row["corpus"])) for key in keys if key in calls]
     answered = [request for request in requests if request.role == "answer"]
-    request = answered[-1] if answered else None
     return ShownArm(
         name=arm_name(row),
         axes={key.removeprefix("arm."): str(value) for key, value in row.items() if key.startswith("arm.")},
         facts=(*_facts(row, facts), *((_key_label(calls.get(key)), key) for key in keys)),
-        request=request,
+        request=answered[0] if answered else None,
         answer=str(row["answer"] or ""),
         word=str(row["word"]),
         score=_score(row),
-        further=tuple(each for each in requests if each is not request),
-        problem=problem or ("" if request else "nothing was sent"),
+        further=tuple(each for each in requests if each.role != "answer"),
+        problem=problem or ("" if answered else "nothing was sent"),
+        rounds=tuple(answered[1:]),
     )
 
 
@@ -270,8 +280,9 @@ def _facts(row: Row, facts: RunFacts) -> Iterator[tuple[str, str]]:
         if axis != key and value != "none" and (axis, value) != ("repeat", 0):
             reader = f" ({EMBEDDED_READER})" if axis == "model" and value in facts.embedded_models else ""
             yield axis, f"{value}{reader}"
+    yield from state_facts(row)
     yield "served as", str(row["model_served"] or "not known")
-    yield "items", f"{row['n_items']}; {row['n_gold_delivered']} of {row['n_gold']} gold messages among them"
+    yield "items", f"{row['n_items']}; {row['n_gold_delivered']} of {row['n_gold']} gold messages reached the model"
     yield "images", f"{row['n_images']}; {row['n_missing']} missing"
     tokens = (("usage.prompt", "prompt"), ("usage.completion", "completion"), ("image_tokens", "images by 32x32"))
     yield "tokens", "; ".join(f"{name} {'unknown' if row[key] is None else row[key]}" for key, name in tokens)
@@ -287,9 +298,11 @@ def _key_label(call: Call | None) -> str:
 
 
 def _score(row: Row) -> str:
-    """The metric that counts, then the others."""
+    """The metric that counts, then the others; of a cell at a state, what its facts say is not said again."""
     if row["score"] is None:
         return "not scored"
     others = {key.removeprefix("scores."): value for key, value in row.items() if key.startswith("scores.")}
     others.pop(str(row["metric"]), None)
+    if is_at_state(row):
+        others = {name: value for name, value in others.items() if name not in TRACE}
     return ", ".join(f"{name} {value:g}" for name, value in ({str(row["metric"]): row["score"]} | others).items())

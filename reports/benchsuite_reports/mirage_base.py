@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchsuite_reports.arms import NONE, Facts, answered, length_order, only
+from benchsuite_reports.arms import NONE, Facts, answered, length_order, merged, only
 from benchsuite_reports.table import EMBEDDED_READER, Block, CorpusFacts, K, Row, RunFacts, Table
 
 SUITE = "mirage"
@@ -15,6 +15,8 @@ MAIN, EXTENSION = "main", "extension"
 C0, CM = "C0", "Cm"
 D0, D80K, S2 = "S1-d0", "S1-d80k", "S2"
 """The states that the paper's diagnostics are defined on; names are roles, headings print the measured depths."""
+PAPER_STATES = (D0, "S1-d50k", D80K, S2)
+"""The states that the paper's tables print."""
 DEFAULTS: Mapping[str, str | int] = {
     "recall": "intact",
     "summary": "verbatim",
@@ -165,6 +167,11 @@ def in_order(states: Mapping[str, Mapping[int, Mapping[str, Row]]]) -> list[str]
     return sorted(states, key=place)
 
 
+def printed(states: Sequence[str]) -> Sequence[str]:
+    """The states that have a column of their own: the paper's where all of them were run, else all."""
+    return PAPER_STATES if set(PAPER_STATES) <= set(states) else states
+
+
 def natural(name: str) -> list[tuple[str, int]]:
     """So that S1-d8k stands before S1-d50k."""
     return [(words, int(digits or 0)) for words, digits in re.findall(r"(\D*)(\d*)", name)]
@@ -256,7 +263,7 @@ def agent_facts(table: str, agent: Agent, facts: RunFacts) -> Facts:
         ("scorer", only(table, "scorers", scored, "scorer")),
         ("questions asked", _shared(asked)),
         *((("runs", f"{most}: means over runs, intervals of the first"),) if most > 1 else ()),
-        *depth_facts(agent),
+        *depth_facts({"": agent}),
         ("errors (all runs)", _counts(agent, lambda row: not answered(row))),
         (
             "parse failures (all runs)",
@@ -266,17 +273,41 @@ def agent_facts(table: str, agent: Agent, facts: RunFacts) -> Facts:
     )
 
 
-def depth_facts(agent: Agent) -> Facts:
+def shared_facts(table: str, by_name: Mapping[str, Agent], facts: RunFacts) -> Facts:
+    """What a table says of several agents: a text that all share once, others by name; depths once a state where they
+    are equal. Raises as ``agent_facts``."""
+    depths = dict(depth_facts(by_name))
+    shared = merged({name: agent_facts(table, agent, facts) for name, agent in by_name.items()})
+    return tuple((label, depths.get(label, text)) for label, text in shared)
+
+
+def depth_facts(by_name: Mapping[str, Agent]) -> Facts:
     """Measured depth of each state: at capture in the trunk's reference tokens, of the context that a probe sees, and
-    the effective input tokens that the provider reports."""
-    found = {label: {state: _measured(agent, state, name) for state in agent.states} for label, name in _DEPTHS.items()}
-    return tuple(
-        (
-            label,
-            "; ".join(f"{state} {text}" for state, text in texts.items()) if set(texts.values()) != {_NOT} else _NOT,
-        )
-        for label, texts in found.items()
-    )
+    the effective input tokens that the provider reports. What all agents that have a state share is said once."""
+    longest = max(by_name.values(), key=lambda agent: len(agent.states))
+    states = dict.fromkeys([*longest.states, *(state for agent in by_name.values() for state in agent.states)])
+    lines = []
+    for label, name in _DEPTHS.items():
+        parts = [(state, _by_text(by_name, state, name)) for state in states]
+        known = any(text != _NOT for _, names in parts for text in names)
+        lines.append((label, "; ".join(f"{state} {_alike(names)}" for state, names in parts) if known else _NOT))
+    return tuple(lines)
+
+
+def _by_text(by_name: Mapping[str, Agent], state: str, name: str) -> dict[str, list[str]]:
+    """What was measured at a state, with the names of the agents that have it."""
+    found: dict[str, list[str]] = {}
+    for who, agent in by_name.items():
+        if state in agent.states:
+            found.setdefault(_measured(agent, state, name), []).append(who)
+    return found
+
+
+def _alike(names: Mapping[str, Sequence[str]]) -> str:
+    """``967``, or ``967 for verbatim, 972 for free and cited``."""
+    if len(names) == 1:
+        return next(iter(names))
+    return ", ".join(f"{text} for {' and '.join(who)}" for text, who in names.items())
 
 
 _NOT = "not reported"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchsuite_reports.arms import merged
 from benchsuite_reports.figure import facts_caption
 from benchsuite_reports.figure_states import ACROSS, StateFigure, StatePanel
-from benchsuite_reports.mirage_base import PUBLISHED, Agent, about_run, agent_facts, left_out
+from benchsuite_reports.mirage_base import PUBLISHED, Agent, about_run, agent_facts, left_out, shared_facts
 from benchsuite_reports.table import RunFacts
 
 
@@ -45,7 +44,7 @@ def agent_lines(figure: str, found: Sequence[Agent], facts: RunFacts) -> tuple[t
 
 def captions(figure: str, found: Sequence[Agent], facts: RunFacts) -> tuple[str, ...]:
     """What the agents' facts say that is not nothing, once where they share it; bounds are left to the data."""
-    merged_facts = merged({agent.heading: agent_facts(figure, agent, facts) for agent in found})
+    merged_facts = shared_facts(figure, {agent.heading: agent for agent in found}, facts)
     shown = [
         f"{label}: {text}"
         for label, text in merged_facts

@@ -6,12 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchsuite.stats.mirage import COMPLIANT_SHARE, EVALUABLE_SHARE, Rate, compliance, indicators, route_composition
-from benchsuite_reports.arms import NONE, Facts, answered, merged
+from benchsuite_reports.arms import NONE, Facts, answered
 from benchsuite_reports.mirage_base import (
     CM,
     RUNS,
     Agent,
-    agent_facts,
     agents,
     count_text,
     left_out,
@@ -19,6 +18,7 @@ from benchsuite_reports.mirage_base import (
     mean,
     number_of,
     rate,
+    shared_facts,
     together,
     traced,
 )
@@ -62,7 +62,7 @@ def arm_name(agent: Agent) -> str:
 
 def group_facts(table: str, group: Sequence[Agent], facts: RunFacts) -> Facts:
     """The facts of agents of one model; what they do not share stands by arm."""
-    return merged({arm_name(agent): agent_facts(table, agent, facts) for agent in group})
+    return shared_facts(table, {arm_name(agent): agent for agent in group}, facts)
 
 
 def group_heading(group: Sequence[Agent]) -> str:

@@ -6,20 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from benchsuite.stats.mirage import delta_comp, depth_sensitivity, retention
-from benchsuite_reports.arms import NONE, merged
+from benchsuite_reports.arms import NONE
 from benchsuite_reports.mirage_base import (
     D0,
     D80K,
     DASH,
+    PAPER_STATES,
     RUNS,
     S2,
     Agent,
-    agent_facts,
     agents,
     left_out,
     made,
     mean,
+    printed,
     rate,
+    shared_facts,
     together,
 )
 from benchsuite_reports.mirage_measure import over_runs
@@ -42,6 +44,7 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
         (
             f"DS: the share of GC at {D0} that is lost at {D80K}; Ret: of the questions grounded at {D0}, those still "
             f"grounded at {D80K}; MI_d80k: MI at {D80K}, over all recorded answerable calls; all three in percent. "
+            f"OG is printed at {', '.join(PAPER_STATES)} where all of these were run, and else at each state. "
             f"Delta_comp: GC at {S2} less GC at {D80K}; OG: VC less GC over the parsed answerable calls, whatever was "
             f"judged; both as proportions. {RUNS} DS and Delta_comp are of the mean rates.",
         ),
@@ -100,6 +103,7 @@ def percent_text(value: float | None) -> str:
 
 def _block(group: Sequence[Agent], facts: RunFacts) -> Block:
     states = tuple(dict.fromkeys(state for agent in group for state in agent.states))
+    shown = printed(states)
     rows, notes = [], []
     values = dict[str, Number]()
     for agent in group:
@@ -111,7 +115,7 @@ def _block(group: Sequence[Agent], facts: RunFacts) -> Block:
                 DASH if found.delta is None else f"{found.delta:+.2f}",
                 DASH if found.ret is None else rate(found.ret),
                 DASH if found.mi_d80k is None else rate(found.mi_d80k),
-                *(NONE if (og := found.og.get(state)) is None else f"{og:.2f}" for state in states),
+                *(NONE if (og := found.og.get(state)) is None else f"{og:.2f}" for state in shown),
             )
         )
         notes += [f"{agent.model}, {name}: {why}." for name, why in found.why.items()]
@@ -121,10 +125,10 @@ def _block(group: Sequence[Agent], facts: RunFacts) -> Block:
     first = group[0]
     return Block(
         heading=f"length {first.length}, condition {first.condition}{first.others}",
-        facts=merged({agent.model: agent_facts(ID, agent, facts) for agent in group}),
+        facts=shared_facts(ID, {agent.model: agent for agent in group}, facts),
         rows=tuple(rows),
         left_out=tuple((f"{agent.model}: {what}", why) for agent in group for what, why in left_out(agent)),
         notes=tuple(notes),
         values=values,
-        columns=(*COLUMNS, *(f"OG {state}" for state in states)),
+        columns=(*COLUMNS, *(f"OG {state}" for state in shown)),
     )

@@ -18,16 +18,17 @@ from benchsuite_reports.mirage_base import (
     Agent,
     agents,
     axes_text,
+    depth_facts,
     made,
-    middle,
     number_of,
     together,
 )
+from benchsuite_reports.site.question import FOLDER, page_name
 from benchsuite_reports.table import Block, Row, RunFacts, Table, TableSpec
 
 ID = "mirage_t3"
 TITLE = "MIRAGE Table 3: case studies"
-COLUMNS = ("Question", "Condition", "State", "Word", "Answerable", "Source", "Answer", "Gold", "GC")
+COLUMNS = ("Question", "Object", "Condition", "State", "Answerable", "Source", "Answer", "Gold", "GC")
 CASES = 3
 """Questions of each kind that are shown."""
 SHOWN = 32
@@ -42,13 +43,22 @@ class Kind:
     meaning: str
 
 
+@dataclass(frozen=True, slots=True)
+class Cases:
+    """The cases of a kind: the rows of each, and of how many questions they are."""
+
+    kind: Kind
+    found: Sequence[Sequence[Row]]
+    probes: int
+
+
 MIRAGE = Kind("Mirage", f"grounded at {D0}; later the same value is claimed without its source (YES, VC 1, GC 0)")
 BOUNDARY = Kind("Cm boundary", f"not grounded under C0 at {D80K}; Cm repairs it there, and not at {S2}")
 
 
 def build(rows: Sequence[Row], facts: RunFacts) -> Table:
-    """From outcome rows of the first run, a block per length, model and kind of case that has one. Raises BenchError
-    when its rows mix corpora, protocols or renderers."""
+    """From outcome rows of the first run, a block per length, model and kind of case whose states were run, without
+    rows where there is no case. Raises BenchError when its rows mix corpora, protocols or renderers."""
     groups = together(agents(rows, condition=None), "condition")
     return made(
         (ID, TITLE, COLUMNS),
@@ -63,56 +73,67 @@ def build(rows: Sequence[Row], facts: RunFacts) -> Table:
     )
 
 
-TABLE = TableSpec(ID, build, ("mirage",), empty="no question of the main split is a case of either kind")
+TABLE = TableSpec(
+    ID,
+    build,
+    ("mirage",),
+    empty=f"no answerable question has parsed answers under C0 at {D0} and later, or at {D80K} under both conditions "
+    f"and at {S2} under Cm",
+)
 
 
 def _blocks(conditions: Mapping[str, Agent]) -> Iterator[Block]:
-    for kind, found in ((MIRAGE, _mirages(conditions)), (BOUNDARY, _boundaries(conditions))):
-        if not found:
+    for cases in (_mirages(conditions), _boundaries(conditions)):
+        if not cases.probes:
             continue
         any_agent = next(iter(conditions.values()))
-        shown = found[:CASES]
-        depths = {state: middle(agent.first(state), "depth") for agent in conditions.values() for state in agent.states}
+        shown = cases.found[:CASES]
+        pages = ", ".join(page_name(case[0]) for case in shown)
         yield Block(
-            heading=f"length {any_agent.length}, model {any_agent.model}{any_agent.others}: {kind.label}",
+            heading=f"length {any_agent.length}, model {any_agent.model}{any_agent.others}: {cases.kind.label}",
             facts=(
                 ("axes", axes_text(any_agent)),
-                ("questions that are such a case", str(len({str(row["question"]) for case in found for row in case}))),
-                (
-                    "depth at capture (reference tokens)",
-                    "; ".join(f"{state} {depth:,.0f}" for state, depth in depths.items() if depth is not None)
-                    or "not reported",
-                ),
+                ("questions that are such a case", f"{len(cases.found)} of {cases.probes} probes"),
+                *depth_facts(conditions)[:1],
             ),
             rows=tuple(_row(row) for case in shown for row in case),
             left_out=None,
-            values={"cases": len(found)},
+            notes=(f"Pages in the folder {FOLDER} of the run's report: {pages}.",)
+            if shown
+            else (f"0 cases of {cases.probes} answerable probes that parsed in these states.",),
+            values={"cases": len(cases.found), "probes": cases.probes},
         )
 
 
-def _mirages(conditions: Mapping[str, Agent]) -> list[list[Row]]:
+def _mirages(conditions: Mapping[str, Agent]) -> Cases:
     """For each question the rows under C0 at the three states, where it is such a case."""
     if C0 not in conditions:
-        return []
+        return Cases(MIRAGE, (), 0)
     states = {state: _by_question(conditions[C0].first(state)) for state in (D0, D80K, S2)}
-    found = []
+    found, probes = [], 0
     for question in sorted(states[D0]):
         later = [states[state][question] for state in (D80K, S2) if question in states[state]]
+        probes += bool(later)
         if _grounded(states[D0][question]) and any(map(_kept_value, later)):
             found.append([states[D0][question], *later])
-    return found
+    return Cases(MIRAGE, found, probes)
 
 
-def _boundaries(conditions: Mapping[str, Agent]) -> list[list[Row]]:
+def _boundaries(conditions: Mapping[str, Agent]) -> Cases:
     if C0 not in conditions or CM not in conditions:
-        return []
+        return Cases(BOUNDARY, (), 0)
     before = _by_question(conditions[C0].first(D80K))
     repaired, after = (_by_question(conditions[CM].first(state)) for state in (D80K, S2))
-    return [
-        [before[question], repaired[question], after[question]]
-        for question in sorted(before.keys() & repaired.keys() & after.keys())
-        if not _grounded(before[question]) and _grounded(repaired[question]) and not _grounded(after[question])
-    ]
+    asked = sorted(before.keys() & repaired.keys() & after.keys())
+    return Cases(
+        BOUNDARY,
+        [
+            [before[question], repaired[question], after[question]]
+            for question in asked
+            if not _grounded(before[question]) and _grounded(repaired[question]) and not _grounded(after[question])
+        ],
+        len(asked),
+    )
 
 
 def _by_question(rows: Sequence[Row]) -> dict[str, Row]:
@@ -133,9 +154,9 @@ def _row(row: Row) -> tuple[str, ...]:
     said = ("?", "?", "?") if reply is None else ("YES" if reply.answerable else "NO", reply.source, reply.answer)
     return (
         str(row["question"]),
+        str(row["cluster"]),
         str(row.get("arm.condition", C0)),
         str(row["arm.state"]),
-        str(row["word"]),
         *(_cut(text) for text in said),
         _cut(str(row["gold"])),
         f"{number_of(row, 'gc') or 0:.0f}",

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchsuite_reports.arms import NONE, merged
+from benchsuite_reports.arms import NONE
 from benchsuite_reports.mirage_base import (
     EXTENSION,
     MAIN,
     RUNS,
     Agent,
-    agent_facts,
     agents,
     left_out,
     made,
+    printed,
     rate,
+    shared_facts,
     together,
 )
 from benchsuite_reports.mirage_measure import over_runs, spread
@@ -50,24 +51,26 @@ TABLE = TableSpec(ID, build, ("mirage",), empty="no row of the extension split a
 
 def _block(by_set: dict[str, Agent], facts: RunFacts) -> Block:
     states = tuple(dict.fromkeys(state for name in SETS if name in by_set for state in by_set[name].states))
+    shown = printed(states)
     rows, values = [], dict[str, Number]()
     for name, label in SETS.items():
         if name not in by_set:
             continue
         agent = by_set[name]
         cells, brackets = [], []
-        for state in states:
+        for state in states:  # the values have all, the rows those that have a column
             value, found = over_runs(agent, state, "sc"), spread(agent.first(state), "sc")
             values[f"sc.{name}.{state}"] = value
-            cells.append(rate(value))
-            brackets.append(f"{found.question_text} of {found.rate.n}" if found else NONE)
+            if state in shown:
+                cells.append(rate(value))
+                brackets.append(f"{found.question_text} of {found.rate.n}" if found else NONE)
         rows += [(label, *cells), (f"{label}, 95%", *brackets)]
     first = next(iter(by_set.values()))
     return Block(
         heading=first.heading,
-        facts=merged({name: agent_facts(ID, agent, facts) for name, agent in by_set.items()}),
+        facts=shared_facts(ID, by_set, facts),
         rows=tuple(rows),
         left_out=tuple(each for agent in by_set.values() for each in left_out(agent)),
         values=values,
-        columns=(*COLUMNS, *states),
+        columns=(*COLUMNS, *shown),
     )

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from benchsuite_reports.arms import NONE, merged
+from benchsuite_reports.arms import NONE
 from benchsuite_reports.mirage_base import (
     RUNS,
     S2,
     Agent,
-    agent_facts,
     agents,
     axis_of,
     left_out,
     made,
     rate,
+    shared_facts,
     together,
 )
 from benchsuite_reports.mirage_contrast import COLUMNS as PAIRED
@@ -58,7 +58,7 @@ def _blocks(by_form: Mapping[str, Agent], facts: RunFacts) -> tuple[Block, Block
         cells.append(" / ".join(map(rate, found)) if form in by_form else NONE)
     table = Block(
         heading=heading,
-        facts=merged({form: agent_facts(ID, agent, facts) for form, agent in by_form.items()}),
+        facts=shared_facts(ID, by_form, facts),
         rows=((first.model, first.summariser, *cells),),
         left_out=tuple(each for agent in by_form.values() for each in left_out(agent)),
         values=values,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from benchsuite_reports.arms import NONE, merged
-from benchsuite_reports.mirage_base import RUNS, Agent, agent_facts, agents, left_out, made, together
+from benchsuite_reports.arms import NONE
+from benchsuite_reports.mirage_base import RUNS, Agent, agents, left_out, made, shared_facts, together
 from benchsuite_reports.mirage_measure import over_runs
 from benchsuite_reports.table import Block, Number, Row, RunFacts, Table, TableSpec
 
@@ -56,7 +56,7 @@ def _block(group: Sequence[Agent], facts: RunFacts) -> Block:
     first = group[0]
     return Block(
         heading=f"length {first.length}, condition {first.condition}{first.others}",
-        facts=merged({agent.model: agent_facts(ID, agent, facts) for agent in group}),
+        facts=shared_facts(ID, {agent.model: agent for agent in group}, facts),
         rows=tuple(rows),
         left_out=tuple((f"{agent.model}: {what}", why) for agent in group for what, why in left_out(agent)),
         values=values,

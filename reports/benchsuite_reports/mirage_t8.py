@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from benchsuite_reports.arms import merged
 from benchsuite_reports.mirage_base import (
     D80K,
     DASH,
     RUNS,
     Agent,
-    agent_facts,
     agents,
     left_out,
     made,
     middle,
     rate,
+    shared_facts,
     together,
 )
 from benchsuite_reports.mirage_t2 import diagnostics, percent_text
@@ -73,7 +72,7 @@ def _block(group: Sequence[Agent], known: Mapping[str, int], facts: RunFacts) ->
     first = group[0]
     return Block(
         heading=f"length {first.length}, condition {first.condition}{first.others}",
-        facts=merged({agent.model: agent_facts(ID, agent, facts) for agent in group}),
+        facts=shared_facts(ID, {agent.model: agent for agent in group}, facts),
         rows=tuple(rows),
         left_out=tuple((f"{agent.model}: {what}", why) for agent in group for what, why in left_out(agent)),
         notes=tuple(notes),

@@ -11,8 +11,9 @@ import base64
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib import resources
-from itertools import count
+from itertools import count, groupby
 from typing import TYPE_CHECKING
 
 from benchsuite_reports.shown import (
@@ -24,12 +25,14 @@ from benchsuite_reports.shown import (
     Mark,
     Picture,
     ShownArm,
+    ShownMessage,
     ShownQuestion,
     ShownRequest,
     compare,
 )
 from benchsuite_reports.site.markup import count_of, escape, facts_list, first_words, safe_name
 from benchsuite_reports.table import PIPELINE_CHECK
+from benchsuite_reports.talk import LEAST, call_text, count_images, earlier, rounds
 
 if TYPE_CHECKING:
     from benchsuite.delivery.certificates.certify import Certificate
@@ -50,6 +53,7 @@ def render_page(shown: ShownQuestion) -> str:
         compare(arm.request, None if arm is base else base.request) if arm.request is not None else None
         for arm in shown.arms
     ]
+    told: dict[str, int] = {}
     title = f"{shown.id}: {', '.join(arm.name for arm in shown.arms)}"
     style = (resources.files("benchsuite_reports") / "page.css").read_text(encoding="utf-8")
     return "\n".join(
@@ -67,7 +71,7 @@ def render_page(shown: ShownQuestion) -> str:
             *_overview(shown, compared),
             *_certificates(shown),
             '<div class="arms">',
-            *(line for number in range(len(shown.arms)) for line in _arm(shown, number, compared[number])),
+            *(line for number in range(len(shown.arms)) for line in _arm(shown, number, compared[number], told)),
             "</div>",
             *_pictures(shown.arms),
             "</main>",
@@ -141,10 +145,10 @@ def _overview(shown: ShownQuestion, compared: Sequence[Comparison | None]) -> It
     yield '<th scope="col">answer</th><th scope="col">outcome</th></tr></thead><tbody>'
     for number, (arm, comparison) in enumerate(zip(shown.arms, compared, strict=True), 1):
         yield f'<tr><th scope="row"><a href="#arm-{number}">{escape(arm.name)}</a></th>'
-        yield f"<td>{escape(_content(arm.request, shown.gold_items) or arm.problem)}</td>"
+        yield f"<td>{escape(_content(arm, shown.gold_items) or arm.problem)}</td>"
         if len(shown.arms) > 1:
             yield f"<td>{escape(_versus(comparison, number - 1 == shown.against))}</td>"
-        yield f'<td dir="auto">{escape(arm.answer)}</td><td>{_outcome(arm)}</td></tr>'
+        yield f'<td class="lines" dir="auto">{escape(arm.answer)}</td><td>{_outcome(arm)}</td></tr>'
     yield "</tbody></table></div>"
 
 
@@ -186,13 +190,17 @@ def _yes(sound: bool) -> str:
     return "yes" if sound else "no"
 
 
-def _content(request: ShownRequest | None, gold: frozenset[str]) -> str:
+def _content(arm: ShownArm, gold: frozenset[str]) -> str:
+    request = arm.request
     if request is None:
         return ""
     items = request.items
     images = sum(segment.picture is not None for segment in request.segments)
     known = f" ({len(gold.intersection(items))} of {len(gold)} gold)" if gold else ""
-    return f"{count_of(len(items), 'item')}{known}, {count_of(images, 'image')}"
+    later = [message for _, _, messages in rounds(arm) for message in messages]
+    calls = sum(segment.kind == "call" for message in later for segment in message.segments)
+    more = f"; then {count_of(calls, 'tool call')}, {count_of(count_images(later), 'image')}" if later else ""
+    return f"{count_of(len(items), 'item')}{known}, {count_of(images, 'image')}{more}"
 
 
 def _versus(comparison: Comparison | None, is_base: bool) -> str:
@@ -207,7 +215,8 @@ def _outcome(arm: ShownArm) -> str:
     return f'<span class="word {safe_name(arm.word)}">{escape(arm.word)}</span> {escape(arm.score)}'
 
 
-def _arm(shown: ShownQuestion, number: int, comparison: Comparison | None) -> Iterator[str]:
+def _arm(shown: ShownQuestion, number: int, comparison: Comparison | None, told: dict[str, int]) -> Iterator[str]:
+    """``told`` has the folded conversations that stand on the page, and the number of the arm that has each."""
     arm = shown.arms[number]
     yield f'<section class="arm" id="arm-{number + 1}" aria-labelledby="name-{number + 1}">'
     yield f'<h2 id="name-{number + 1}">{escape(arm.name)}</h2>'
@@ -215,37 +224,89 @@ def _arm(shown: ShownQuestion, number: int, comparison: Comparison | None) -> It
     if arm.request is None or comparison is None:
         yield f'<p class="gone">no request to show: {escape(arm.problem)}</p>'
     else:
-        yield from _request(comparison, shown.gold_items, comparison.other)
+        numbers = count(1)
+        yield from _request(arm.request, comparison, shown, numbers, number, told)
+        for place, request, messages in rounds(arm):
+            yield f'<h3 class="round">request {place} of {len(arm.answering)}: what was added</h3>'
+            yield from _messages(compare(replace(request, messages=messages), None), frozenset(), numbers, False)
     yield '<h3>answer</h3><div class="answer">'
     yield f'<p dir="auto">{escape(arm.answer) or "none"}</p><p>{_outcome(arm)}</p>'
     if arm.request is not None and arm.problem:
         yield f'<p class="gone">{escape(arm.problem)}</p>'
-    if arm.request is not None and arm.request.reply is not None and arm.request.reply != arm.answer:
+    last = arm.answering[-1] if arm.answering else None
+    if last is not None and last.reply is not None and (last.reply != arm.answer or last.asked):
+        said = "\n".join([*([last.reply] if last.reply else []), *(f"{name} {text}" for name, text in last.asked)])
         yield "<details><summary>reply as it came</summary>"
-        yield f'<div class="text" dir="auto">{escape(arm.request.reply)}</div></details>'
+        yield f'<div class="text" dir="auto">{escape(said)}</div></details>'
     yield "</div>"
     for call in arm.further:
         words = f"{call.role} {call.model}: {first_words(call.reply)}"
         yield f'<details class="further"><summary>{escape(words)}</summary>'
         yield facts_list([("request", call.key), ("reply", "not stored" if call.reply is None else call.reply)])
-        yield from _request(compare(call, None), frozenset(), False)
+        yield from _messages(compare(call, None), frozenset(), count(1), False)
         yield "</details>"
     yield "</section>"
 
 
-def _request(comparison: Comparison, gold: frozenset[str], fold: bool) -> Iterator[str]:
-    images = count(1)
-    for role, blocks in comparison.messages:
+def _request(
+    request: ShownRequest,
+    comparison: Comparison,
+    shown: ShownQuestion,
+    images: Iterator[int],
+    number: int,
+    told: dict[str, int],
+) -> Iterator[str]:
+    """A request as sent; a long conversation before the question is folded, and stands in one arm for all that have
+    the same."""
+    gold, fold = shown.gold_items, comparison.other
+    folded = earlier(request.messages)
+    yield from _messages(comparison, gold, images, fold, range(folded.start))
+    if folded:
+        messages = request.messages[folded.start : folded.stop]
+        body = "".join(_messages(comparison, gold, images, fold, folded))
+        what = _folded(messages, gold)
+        there = told.setdefault(body, number)
+        if there != number:
+            link = f'<a href="#arm-{there + 1}">{escape(shown.arms[there].name)}</a>'
+            yield f'<p class="earlier">{escape(what)}: as in {link}</p>'
+        else:
+            yield f'<details class="earlier"><summary>{escape(what)}</summary>{body}</details>'
+    yield from _messages(comparison, gold, images, fold, range(folded.stop, len(request.messages)))
+
+
+def _folded(messages: Sequence[ShownMessage], gold: frozenset[str]) -> str:
+    items = {segment.item for message in messages for segment in message.segments}
+    known = ", ".join(sorted(gold & items))
+    pictures = count_of(count_images(messages), "image")
+    return f"{len(messages)} earlier messages, {pictures}" + (f", gold: {known}" if known else "")
+
+
+def _messages(
+    comparison: Comparison, gold: frozenset[str], images: Iterator[int], fold: bool, places: range | None = None
+) -> Iterator[str]:
+    """Those at ``places``, or all."""
+    chosen = comparison.messages if places is None else comparison.messages[places.start : places.stop]
+    for role, blocks in chosen:
         yield f'<h3>{escape(role)}</h3><div class="message">'
-        for block in blocks:
-            yield from _block(block, gold, images, fold)
+        for absent, run in groupby(blocks, _absent):
+            lines = [list(_block(block, gold, images, fold)) for block in run]
+            away = absent and len(lines) >= LEAST  # a whole conversation must not fill a column that has none of it
+            if away:
+                yield f'<details class="earlier"><summary>{len(lines)} missing here</summary>'
+            yield from (line for each in lines for line in each)
+            if away:
+                yield "</details>"
         yield "</div>"
+
+
+def _absent(block: Block) -> bool:
+    return all(mark.change == MISSING for mark in block.marks)
 
 
 def _block(block: Block, gold: frozenset[str], images: Iterator[int], fold: bool) -> Iterator[str]:
     """An item as a frame of its own, or a bare segment; what is the same as in the other request is folded."""
     lines = [line for mark in block.marks for line in _segment(mark, block, images)]
-    absent = all(mark.change == MISSING for mark in block.marks)
+    absent = _absent(block)
     name = ""
     if block.item:
         if absent:
@@ -284,6 +345,8 @@ def _segment(mark: Mark, block: Block, images: Iterator[int]) -> Iterator[str]:
         yield from _picture(segment.picture, mark, number, f", item {place}" if place else "")
     elif segment.text is None:
         yield f'<p class="gone">{escape(segment.problem)}</p>'
+    elif segment.kind == "call" and not mark.change:
+        yield f'<div class="text" dir="auto">{escape(call_text(segment))}</div>'
     elif mark.change == MISSING:
         yield f'<div class="text" dir="auto"><del>{escape(first_words(segment.text, SHOWN_OF_MISSING))}</del></div>'
     elif mark.before is not None and mark.before.text is not None:
@@ -348,7 +411,7 @@ def _origin(picture: Picture, there: Picture, number_there: int) -> str:
 def _pictures(arms: Sequence[ShownArm]) -> Iterator[str]:
     """Every distinct image once, at full size; the arms refer to these."""
     known: dict[str, Picture] = {}
-    for request in (call for arm in arms for call in (arm.request, *arm.further) if call is not None):
+    for request in (call for arm in arms for call in (*arm.answering, *arm.further)):
         for segment in request.segments:
             if segment.picture is not None and segment.picture.data is not None:
                 known.setdefault(segment.picture.sha256, segment.picture)

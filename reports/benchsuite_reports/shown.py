@@ -82,6 +82,7 @@ class ShownRequest:
     """A call: what was sent, in order, and the reply as it came (None where it is not stored).
 
     ``role`` is what the call was for (answer, judge); ``tools`` is the digest of the tools offered, empty for none.
+    ``asked`` are the tools that the reply calls, each as name and arguments.
     """
 
     role: str
@@ -91,6 +92,7 @@ class ShownRequest:
     params: Mapping[str, object] = field(default_factory=dict)
     tools: str = ""
     reply: str | None = None
+    asked: tuple[tuple[str, str], ...] = ()
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -106,8 +108,9 @@ class ShownRequest:
 class ShownArm:
     """One condition: ``name`` is its arm key, ``axes`` its value on every axis, ``facts`` label and text.
 
-    ``request`` is the one the model answered, None where ``problem`` says why there is none to show; ``further``
-    are other calls, those of judges. ``word`` says how it ended (right, wrong, refused, ...), ``score`` what it counts.
+    ``request`` is the first that the model was sent, None where ``problem`` says why there is none to show; ``rounds``
+    are those that followed it, each with what came of tools since; ``further`` are other calls, those of judges.
+    ``word`` says how it ended (right, wrong, refused, ...), ``score`` what it counts.
     ``certificate`` is that of this arm against the one that it is compared with, or why there is none.
     """
 
@@ -121,6 +124,12 @@ class ShownArm:
     further: tuple[ShownRequest, ...] = ()
     problem: str = ""
     certificate: Certificate | str | None = None
+    rounds: tuple[ShownRequest, ...] = ()
+
+    @property
+    def answering(self) -> tuple[ShownRequest, ...]:
+        """The requests that the model was sent, the first first."""
+        return (*([self.request] if self.request is not None else []), *self.rounds)
 
 
 @dataclass(frozen=True, slots=True)

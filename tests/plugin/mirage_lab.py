@@ -140,5 +140,3 @@ def write_bank(folder: Path, bank: dict[str, Any], images: Callable[[str], str] 
 def tokens() -> Iterator[str]:
     """Words that stand nowhere else, without end."""
     return (f"canary{number:05d}x" for number in itertools.count())
-
-

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from benchsuite_reports.mirage_drift import build as drift
+from benchsuite_reports.mirage_routes import build as routes
 from benchsuite_reports.mirage_t2 import build as table_2
+from benchsuite_reports.mirage_t4 import build as table_4
 from benchsuite_reports.mirage_t6 import build as table_6
 from benchsuite_reports.mirage_t8 import build as table_8
 from benchsuite_reports.mirage_t9 import build as table_9
@@ -81,6 +83,45 @@ def test_table_2_is_a_mean_over_runs():
     rows = three_states() + three_states(d80k="mmmmmmmmmm", repeat=1)
     row = shown(table_2(rows, USERS))["qwen"]
     assert (row["Ret"], row["MI_d80k"], row["DS"]) == ("11.1", "90.0", "88.9")
+
+
+PAPER = ("S1-d0", "S1-d50k", "S1-d80k", "S2")
+
+
+def test_og_and_sc_have_columns_for_the_papers_states_where_all_were_run():
+    states = (*PAPER, "S1-d35k", "S3")
+    rows = [row for state in states for row in mirage_state("ggm", "r", state)]
+    rows += [row for state in PAPER for row in mirage_state("gmm", "r", state, split="extension")]
+    (block,) = table_2(rows, USERS).blocks
+    assert block.columns[5:] == tuple(f"OG {state}" for state in PAPER)
+    assert {"og.qwen.S1-d35k", "og.qwen.S3"} <= set(block.values)
+    (block,) = table_4(rows, USERS).blocks
+    assert block.columns[1:] == PAPER
+    assert all(len(row) == len(block.columns) for row in block.rows)
+    assert "sc.main.S3" in block.values
+    fewer = [row for row in rows if row["arm.state"] != "S1-d50k"]
+    (block,) = table_2(fewer, USERS).blocks
+    others = {f"OG {state}" for state in ("S1-d0", "S1-d35k", "S1-d80k", "S2", "S3")}
+    assert {name for name in block.columns if name.startswith("OG")} == others
+
+
+def test_a_depth_is_said_once_a_state_where_all_share_it():
+    rows = [row for state in ("S1-d0", "S2") for row in mirage_state("gg", state=state, scores={"eit_probe": 50})]
+    rows += mirage_state("gg", state="S2", condition="Cm", scores={"eit_probe": 66})
+    rows += mirage_state("gg", state="S2", condition="Cm", recall="norecall", scores={"eit_probe": 66})
+    facts = dict(routes(rows, USERS).blocks[0].facts)
+    assert facts["depth at capture (reference tokens)"] == "S1-d0 2,318; S2 10,008"
+    assert facts["compactions"] == "S1-d0 0; S2 1"
+    assert facts["EIT at capture"] == "not reported"
+    assert facts["EIT at the probe"] == "S1-d0 50; S2 50 for C0 intact, 66 for Cm intact and Cm norecall"
+
+
+def test_a_depth_that_differs_is_not_said_to_be_shared():
+    rows = mirage_state("gg", state="S2") + mirage_state("gg", state="S2", model="other", scores={"depth": 9000})
+    rows += mirage_state("gg") + mirage_state("gg", model="other")
+    facts = dict(table_2(rows, USERS).blocks[0].facts)
+    depths = facts["depth at capture (reference tokens)"]
+    assert depths == "S1-d0 2,318; S2 9,000 for other, 10,008 for qwen"
 
 
 def test_table_6_names_the_state_of_the_maximum():

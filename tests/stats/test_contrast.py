@@ -13,6 +13,7 @@ from benchsuite.outcome import Outcome
 from benchsuite.stats.contrast import analyse
 from benchsuite.stats.paired import sign_test
 from benchsuite.stats.permutation import cluster_permutation
+from tests.reports.mirage_rows import mirage_state
 
 Rows = list[dict[str, object]]
 
@@ -280,6 +281,73 @@ def test_arguments_are_checked():
         analyse(arm(1), arm(1), by="chain")
     with pytest.raises(ValueError, match=r"alpha=5"):
         analyse(arm(1), arm(1), alpha=5)
+
+
+@pytest.mark.parametrize(
+    ("metric", "shown", "n", "a", "b"),
+    [
+        ("gc", "gc of answerable questions", 4, 0.75, 0.25),
+        ("sc", "sc of answerable questions", 4, 0.75, 0.5),
+        ("ws", "ws of answerable questions", 4, 0.25, 0.5),
+        ("mi", "mi of answerable questions", 4, 0.25, 0.5),
+        ("hr", "hr of unanswerable questions", 2, 0, 0.5),
+        ("ac", "ac", 6, 1, 4 / 6),
+        ("yes", "yes", 6, 4 / 6, 4 / 6),
+        ("score", "score", 6, 5 / 6, 2 / 6),
+        ("tool", "tool", 6, 0, 0),
+    ],
+)
+def test_an_indicator_of_mirage_is_compared_over_the_questions_that_have_it(metric, shown, n, a, b):
+    found = analyse(mirage_state("gggm", "rr"), mirage_state("gsmn", "rh", "S2"), metric=metric)
+    assert (found.metric, found.effect.n, found.left_out) == (shown, n, {})
+    assert (found.a.mean, found.b.mean) == pytest.approx((a, b))
+    assert found.changed == {"state": ("S1-d0", "S2")}
+
+
+def test_an_unparsed_answer_of_mirage_is_not_correct_or_left_out_where_more_is_worse():
+    a, b = mirage_state("gggn", "hr"), mirage_state("pggn", "pr")
+    grounded = analyse(a, b, metric="gc")
+    assert (grounded.effect.estimate, grounded.b.unparsed, grounded.left_out) == (-0.25, 1, {})
+    assert (grounded.bounds.low, grounded.bounds.high) == (-0.25, 0)
+    worse = analyse(a, b, metric="hr")
+    assert (worse.effect.n, worse.effect.estimate, worse.b.unparsed) == (1, 0, 0)
+    assert worse.left_out == {"u0": "unparsed in b"}
+    assert (worse.bounds.low, worse.bounds.high) == (-0.5, 0)
+    claims = analyse(a, b, metric="yes")
+    assert claims.left_out == {"a0": "unparsed in b", "u0": "unparsed in b"}
+
+
+def test_a_trace_of_an_unparsed_answer_is_what_it_was():
+    found = analyse(mirage_state("gp"), mirage_state("gp", scores={"tool": 1}), metric="tool")
+    assert (found.effect.estimate, found.b.unparsed, found.left_out) == (1, 0, {})
+
+
+def test_an_indicator_that_no_question_of_the_arms_has_is_said():
+    rows = mirage_state("gg")
+    with pytest.raises(BenchError, match=r"^hr is an indicator of unanswerable questions, and the arms have none$"):
+        analyse(rows, rows, metric="hr")
+    with pytest.raises(BenchError, match="no score 'f1'"):
+        analyse(rows, rows, metric="f1")
+
+
+def test_the_names_mean_nothing_in_another_suite():
+    rows = [outcome("q0", 1, scores={"hr": 1}), outcome("q1", 0, answerable=False, scores={"hr": 0, "refusal": 0})]
+    found = analyse(rows, rows, metric="hr")
+    assert (found.metric, found.effect.n) == ("hr", 2)
+    with pytest.raises(BenchError, match="no score 'hr'"):
+        analyse(rows, [rows[0], outcome("q1", 0, answerable=False, scores={"hr": 0})], metric="hr")
+
+
+def test_arms_at_one_state_and_two_checkpoints_are_told():
+    a = mirage_state("gg")
+    assert analyse(a, mirage_state("gg", retention="none")).checkpoints == ()
+    assert analyse(a, mirage_state("gg", state="S2")).checkpoints == ()
+    found = analyse(a, mirage_state("gg", scores={"depth": 2400}))
+    assert found.checkpoints == (
+        "2318 tokens deep, 2318 in view, 0 compactions",
+        "2400 tokens deep, 2318 in view, 0 compactions",
+    )
+    assert analyse(arm(1), arm(1)).checkpoints == ()
 
 
 SCORES = st.sampled_from([0.0, 1.0, 0.5, None, "error"])

@@ -10,13 +10,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 from PIL import Image as PillowImage
 
 from benchsuite.corpus.check.leaks import metadata_text, secret_of
-from benchsuite.corpus.check.report import FileFacts, LengthFacts, Problems, Report
+from benchsuite.corpus.check.report import FileFacts, LengthFacts, Problems, Report, noted
 from benchsuite.corpus.check.timeline import Timeline
 from benchsuite.corpus.images import ImageIndex, Place, read_stored
 from benchsuite.corpus.labels import Label, Labels, read_labels
@@ -59,22 +58,22 @@ class _Check:
 
     def __init__(self, place: MemLensPath, report: Report, decode: Decode) -> None:
         self._report = report
-        self._images = _CheckedImages(place.image_root, report, decode)
+        self._images = CheckedImages(place.image_root, report, decode)
         self._labels = Labels(str(place.labels_file), {})
         self._subsets: list[Subset] = []
         self._asked: dict[str, dict[str, bytes]] = {}  # by length, by question
         self._short = 0
-        with _noted(report.errors):
+        with noted(report.errors):
             self._labels = read_labels(place.labels_file)
         self.subset_files = {file: file for file in sorted(place.folder.glob("*subset*.json"))}
-        with _noted(report.errors):
+        with noted(report.errors):
             asked = find_subset(place, self._labels)
             if asked is None:
                 self._labels.choose_split(place.split)
             else:
                 self.subset_files[asked.file] = asked.file
         for file in self.subset_files:
-            with _noted(report.errors):
+            with noted(report.errors):
                 self._subsets.append(read_subset(file))
 
     def length(self, length: str, path: Path) -> None:
@@ -82,11 +81,11 @@ class _Check:
         asked = self._asked[length] = {}
         seen: set[str] = set()
         kept: dict[Path, Counter[str]] = {subset.file: Counter() for subset in self._subsets}
-        with _noted(self._report.errors):
+        with noted(self._report.errors):
             for position, raw in enumerate(read_items(path), start=1):
-                with _noted(self._report.errors):
+                with noted(self._report.errors):
                     item = _CheckedItem(str(path), position, raw, self._images, self._report.errors)
-                    with _noted(self._report.errors):
+                    with noted(self._report.errors):
                         item.add_id(seen)
                     record = item.record(self._label(item.id))
                     asked.setdefault(item.id, _digest(record.question))
@@ -96,7 +95,7 @@ class _Check:
                             kept[subset.file][record.question.type] += 1
                     self._item(f"{path.name}: item {item.id}", item, record)
         for subset in self._subsets:
-            with _noted(self._report.errors):
+            with noted(self._report.errors):
                 subset.check_known(seen, path.name)
             types = ", ".join(f"{count} {kind}" for kind, count in sorted(kept[subset.file].items()))
             total = kept[subset.file].total()
@@ -122,7 +121,7 @@ class _Check:
             self._report.remarks.append(f"leaks: {self._short:,} gold answers are too short to be looked for")
 
     def _label(self, question_id: str) -> Label:
-        with _noted(self._report.errors):
+        with noted(self._report.errors):
             return self._labels.of(question_id)
         return Label()
 
@@ -195,7 +194,7 @@ class _CheckedItem(DatasetItem):
         self.evidence_is_faulty = False
 
     def _parallel(self, field: str, count: int) -> list[str]:
-        with _noted(self._errors):
+        with noted(self._errors):
             return super()._parallel(field, count)
         self.evidence_is_faulty |= field == "haystack_session_ids"
         return [""] * count
@@ -204,13 +203,13 @@ class _CheckedItem(DatasetItem):
         self, history: History, session_ids: Sequence[str], answer_ids: Sequence[str], gold: set[str]
     ) -> Evidence:
         if not self.evidence_is_faulty:
-            with _noted(self._errors):
+            with noted(self._errors):
                 return super()._evidence(history, session_ids, answer_ids, gold)
         self.evidence_is_faulty = True
         return Evidence()
 
 
-class _CheckedImages(ImageIndex):
+class CheckedImages(ImageIndex):
     """An index that notes a faulty image and gives it as missing, and looks into every one that is there.
 
     ``metadata`` has the words that image files carry, by path.
@@ -252,16 +251,6 @@ class _CheckedImages(ImageIndex):
             self.metadata[image.path] = said
         if orientation != 1:
             notes.add("image with an EXIF orientation, shown as it is stored", f"{image.path}: {orientation}")
-
-
-@contextmanager
-def _noted(errors: Problems) -> Iterator[None]:
-    """Note a DataError under its field, or its file where it names none, and go on behind the block."""
-    try:
-        yield
-    except DataError as error:
-        kind = re.sub(r"\[\d+\]", "[]", error.field) if error.field else Path(error.file).name
-        errors.add(kind, str(error))
 
 
 def _count(record: Record, facts: LengthFacts) -> None:

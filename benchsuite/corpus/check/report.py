@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchsuite.errors import DataError
 
 EXAMPLES = 10
 
@@ -30,6 +35,16 @@ class Problems:
             yield from (f"    {example}" for example in self.examples[kind])
             if count > EXAMPLES:
                 yield f"    and {count - EXAMPLES} more"
+
+
+@contextmanager
+def noted(errors: Problems) -> Iterator[None]:
+    """Note a DataError under its field, or its file where it names none, and go on behind the block."""
+    try:
+        yield
+    except DataError as error:
+        kind = re.sub(r"\[\d+\]", "[]", error.field) if error.field else Path(error.file).name
+        errors.add(kind, str(error))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +73,13 @@ class LengthFacts:
 class Report:
     """``errors`` are what the loader refuses or what makes answers wrong; ``notes`` are for a person to judge.
 
-    ``remarks`` are facts that are neither, one line each.
+    ``remarks`` are facts that are neither, one line each; ``tables`` are texts in rows, the first of them a head.
     """
 
     location: str
     files: list[FileFacts] = field(default_factory=list)
     lengths: dict[str, LengthFacts] = field(default_factory=dict)
+    tables: list[list[tuple[str, ...]]] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     errors: Problems = field(default_factory=Problems)
     notes: Problems = field(default_factory=Problems)
@@ -73,8 +89,9 @@ class Report:
         yield ""
         rows = [(each.name, f"{each.size:,} bytes", f"sha256 {each.sha256}", each.remark) for each in self.files]
         yield from _aligned([("files", "", "", ""), *rows], right=(1,))
-        yield ""
-        yield from _aligned(_counts(self.lengths), right=range(1, 1 + len(self.lengths)))
+        for table in [*([_counts(self.lengths)] if self.lengths else []), *self.tables]:
+            yield ""
+            yield from _aligned(table, right=range(1, len(table[0])))
         yield ""
         yield from self.remarks
         for title, problems in (("errors", self.errors), ("notes", self.notes)):

@@ -102,6 +102,8 @@ def _values(row: Row, key: str) -> list[str]:
     if key == "label":
         labels = row["labels"]
         return [str(each) for each in labels] if isinstance(labels, list | tuple) else []
+    if key == "answerable":
+        return ["yes" if row[key] else "no"]
     return [str(row[key])] if key in FIELDS else [_text(row, f"arm.{key}")]
 
 

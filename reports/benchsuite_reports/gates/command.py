@@ -9,7 +9,7 @@ from benchsuite.errors import ConfigError
 from benchsuite.runs import find_run, load_run
 from benchsuite_reports.gates import EXIT_GATE
 from benchsuite_reports.gates.baseline import LAST_GREEN, resolve
-from benchsuite_reports.gates.evaluate import Against, evaluate
+from benchsuite_reports.gates.evaluate import Against, evaluate, trunk_of
 from benchsuite_reports.gates.grammar import parse_gate
 from benchsuite_reports.gates.metrics import ACROSS
 from benchsuite_reports.gates.summary import as_json, as_lines, as_markdown, write_report
@@ -43,10 +43,10 @@ def gates_command(argv: list[str]) -> int:
     against = []
     for name in options.compare:
         baseline = resolve(name, options.bench_dir, str(run.info["name"]), run.path)
-        against.append(Against(baseline, list(load_run(baseline.path).rows.values()) if baseline.path else ()))
+        against.append(Against.read(baseline))
     planned = {cell for cells in run.info["plan"].values() for cell in cells}
     rows = [row for cell, row in run.rows.items() if cell in planned]
-    report = evaluate(gates, rows, against, options.across)
+    report = evaluate(gates, rows, against, options.across, trunk=trunk_of(run.info))
     write_report(run.path, report, rows)
     shown = as_json(report) if options.json else as_markdown(report) if options.markdown else None
     print(shown if shown is not None else "\n".join(as_lines(report)), end="" if shown is not None else "\n")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
+from typing import Any
 
 from benchsuite.errors import ConfigError
+from benchsuite.runs import load_run
 from benchsuite.stats.family import holm, lowest_adjusted
 from benchsuite_reports.gates.align import Aligned, align, select
 from benchsuite_reports.gates.baseline import OPTION, Baseline
@@ -27,10 +29,19 @@ DRAWS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """A baseline with its rows; none where there is no such run yet."""
+    """A baseline with its rows; none where there is no such run yet. ``trunk``: see ``evaluate``."""
 
     baseline: Baseline
     rows: Sequence[Row] = ()
+    trunk: str = ""
+
+    @classmethod
+    def read(cls, baseline: Baseline) -> Against:
+        """With what its run says. Raises BenchError for a run that cannot be read."""
+        if baseline.path is None:
+            return cls(baseline)
+        run = load_run(baseline.path)
+        return cls(baseline, list(run.rows.values()), trunk_of(run.info))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +91,29 @@ class GateReport:
         return tuple(sorted({cell for each in self.judgements for cell in each.again}))
 
 
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """How every gate of a report is judged; see ``evaluate``."""
+
+    across: Collection[str]
+    trunk: str
+    resamples: int
+    draws: int
+
+
+def trunk_of(info: Mapping[str, Any]) -> str:
+    """Who wrote the trunks of a run, as its ``run.json`` says: a model, or ``none`` for the bank's own replies; empty
+    for a run that does not say."""
+    return str(info.get("digests", {}).get("trunk") or "")
+
+
 def evaluate(
     gates: Sequence[Gate],
     rows: Sequence[Row],
     against: Sequence[Against],
     across: Collection[str] = (),
     *,
+    trunk: str = "",
     resamples: int = RESAMPLES,
     draws: int = DRAWS,
 ) -> GateReport:
@@ -93,17 +121,16 @@ def evaluate(
 
     Rows are aligned by suite, arm and question. A gate over several arms judges the mean over questions of the mean
     over arms. It fails at a loss of its limit or more whose p, two-sided, by cluster and after Holm over all that is
-    judged here, is below its own. ``across`` names what may differ (see ``metrics.ACROSS``).
+    judged here, is below its own. ``across`` names what may differ (see ``metrics.ACROSS``);
+    ``trunk`` is who wrote the run's conversation states (see ``trunk_of``).
 
     Raises ConfigError for gates without a baseline.
     """
     if gates and not against:
         raise ConfigError(f"a gate needs a baseline: {OPTION} RUN, or {OPTION} last-green")
+    ways = _Ways(across, trunk, resamples, draws)
     drafts = [
-        _draft(gate, suite, rows, each, across, resamples, draws)
-        for gate in gates
-        for suite in _suites(gate, rows)
-        for each in against
+        _draft(gate, suite, rows, each, ways) for gate in gates for suite in _suites(gate, rows) for each in against
     ]
     return GateReport(_verdicts(drafts))
 
@@ -114,6 +141,7 @@ def confirm(
     against: Sequence[Against],
     across: Collection[str] = (),
     *,
+    trunk: str = "",
     resamples: int = RESAMPLES,
     draws: int = DRAWS,
 ) -> GateReport:
@@ -124,9 +152,8 @@ def confirm(
     """
     rows_of = {each.baseline: each for each in against}
     waiting = [each for each in first.judgements if each.verdict == TO_CONFIRM]
-    drafts = [
-        _draft(each.gate, each.suite, again, rows_of[each.baseline], across, resamples, draws) for each in waiting
-    ]
+    ways = _Ways(across, trunk, resamples, draws)
+    drafts = [_draft(each.gate, each.suite, again, rows_of[each.baseline], ways) for each in waiting]
     whole = [_all_asked(draft, each) for draft, each in zip(drafts, waiting, strict=True)]
     seconds = iter(_verdicts(whole, max((each.family for each in waiting), default=0)))
     return GateReport(
@@ -140,9 +167,7 @@ def _suites(gate: Gate, rows: Iterable[Row]) -> list[str]:
     return sorted({str(row["suite"]) for row in rows}) or [EVERY_SUITE]
 
 
-def _draft(
-    gate: Gate, suite: str, rows: Sequence[Row], against: Against, across: Collection[str], resamples: int, draws: int
-) -> Judgement:
+def _draft(gate: Gate, suite: str, rows: Sequence[Row], against: Against, ways: _Ways) -> Judgement:
     """The judgement before Holm: measured, and not judged or no baseline where it ends there."""
     draft = Judgement(gate, suite, against.baseline, PASS)
     if against.baseline.path is None:
@@ -151,9 +176,9 @@ def _draft(
     if not own:
         return _refused(draft, f"the run has no row of {suite}; it has {listed([str(row['suite']) for row in rows])}")
     draft = replace(draft, corpus=str(own[0]["corpus"]))
-    if gate.metric not in (known := metrics_of(own)):
-        return _refused(draft, f"no metric {gate.metric!r}; there are {listed(known)}")
     theirs = [row for row in against.rows if row["suite"] == suite]
+    if gate.metric not in (known := metrics_of([*own, *theirs])):
+        return _refused(draft, f"no metric {gate.metric!r}; there are {listed(known)}")
     if not theirs:
         return replace(draft, verdict=NO_BASELINE, reason=f"it has no row of {suite}")
     sides = []
@@ -162,23 +187,23 @@ def _draft(
         if problem:
             return _refused(draft, f"{where} has {problem}")
         sides.append([row for row in chosen if applies(row, gate.metric)])
-    return _measured(draft, align(*sides), across, resamples, draws)
+    return _measured(draft, align(*sides), (against.trunk, ways.trunk), ways)
 
 
-def _measured(draft: Judgement, aligned: Aligned, across: Collection[str], resamples: int, draws: int) -> Judgement:
+def _measured(draft: Judgement, aligned: Aligned, trunks: tuple[str, str], ways: _Ways) -> Judgement:
     gate = draft.gate
     if not aligned.pairs:
         some = [
             f"{side} {cells[0]}" for side, cells in (("baseline", aligned.only_a), ("run", aligned.only_b)) if cells
         ]
         return _refused(draft, f"no cell is in both runs; {', '.join(some) or 'neither has one'}")
-    changed = differences(aligned.pairs, gate.metric)
-    if problem := refused_over(changed, across):
+    changed = differences(aligned.pairs, gate.metric, trunks)
+    if problem := refused_over(changed, ways.across):
         return _refused(draft, problem)
     draft = replace(draft, allowed=tuple(f"{name}: {text}" for name, text in changed.items()))
     if aligned.reclustered:
         return _refused(draft, f"the clusters changed: {aligned.reclustered}")
-    found = measure(aligned, gate.metric, resamples=resamples, draws=draws)
+    found = measure(aligned, gate.metric, resamples=ways.resamples, draws=ways.draws)
     if isinstance(found, str):
         return _refused(draft, found)
     draft = replace(draft, measured=found, again=tuple(str(pair.b[0]["cell"]) for pair in aligned.pairs))

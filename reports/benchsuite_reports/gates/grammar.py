@@ -26,8 +26,8 @@ AMOUNTS = ("prompt_tokens", "completion_tokens", "latency")
 """Metrics that are no share of anything: their limits are percentages."""
 BUILT_IN = (ACCURACY, *RATES, *AMOUNTS)
 """Metrics that every suite has; the others are names under ``scores``."""
-FIELDS = ("type", "split", "label")
-"""What a slice may name beside the axes."""
+FIELDS = ("type", "split", "label", "answerable")
+"""What a slice may name beside the axes; ``answerable`` is yes or no."""
 
 _SUITE = re.compile(r"\*|\w[\w+-]*", re.ASCII)
 _METRIC = re.compile(r"\w[\w.+-]*", re.ASCII)

@@ -272,6 +272,8 @@ def _left_out(pairs: Iterable[Pair], metric: str) -> dict[str, str]:
 def _why(row: Row, metric: str) -> str:
     if row["status"] == "error":
         return f"{row['error.kind']} error"
+    if row["status"] == "unparsed":
+        return "unparsed"
     return "from the cache" if metric == "latency" and _cached(row) else f"no {metric}"
 
 

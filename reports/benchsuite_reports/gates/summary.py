@@ -157,6 +157,9 @@ def notes(each: Judgement, listed: int = LISTED, parts: bool = True) -> Iterator
     for side, cells in (("the baseline", found.only_a), ("this run", found.only_b)):
         if cells:
             yield f"in {side} alone, not compared: {_counted(len(cells), 'cell')}: {_some(cells, listed)}"
+    least = found.permutation.floor * each.family
+    if found.permutation.exact and least < each.gate.p <= 2 * least:
+        yield f"{_counted(found.clusters, 'cluster')}: no p below {each.gate.p:g} unless all of them move one way"
     yield from _noise(found)
     if each.allowed:
         yield f"compared all the same: {'; '.join(each.allowed)}"

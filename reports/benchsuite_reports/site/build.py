@@ -13,7 +13,7 @@ from benchsuite.files import write_atomic
 from benchsuite.runs import Run
 from benchsuite_reports.contents import Contents
 from benchsuite_reports.figure import Figure
-from benchsuite_reports.inspect import arm_name, show_arm
+from benchsuite_reports.inspect import arm_name, evidence_facts, show_arm
 from benchsuite_reports.site.flips import Flips
 from benchsuite_reports.site.gates import read_gates
 from benchsuite_reports.site.images import Stored, image_budget, store_images, total_size
@@ -21,15 +21,18 @@ from benchsuite_reports.site.index import Index, ShownFigure, render_index
 from benchsuite_reports.site.markup import escape, page
 from benchsuite_reports.site.question import (
     FOLDER,
+    TALKS,
     Baseline,
     QuestionPage,
     ShownCell,
     cell_link,
     page_name,
     render_question,
+    render_talks,
 )
 from benchsuite_reports.site.records import ImageKey, Records
 from benchsuite_reports.table import Row, RunFacts
+from benchsuite_reports.talk import state_order
 from benchsuite_reports.write import Filled
 
 INDEX = "index.html"
@@ -66,7 +69,7 @@ def write_site(
     What was sent and is gone, or is not what its sha256 says, stands in its page as that.
     """
     try:
-        for name in ("", FOLDER, "images", "texts", "figures"):
+        for name in ("", FOLDER, TALKS, "images", "texts", "figures"):
             (out / name).mkdir(parents=True, exist_ok=True)
         records = Records.of(run.path, run.rows, LONG)
         try:
@@ -76,9 +79,13 @@ def write_site(
             finally:
                 contents.close()
             texts: dict[str, str] = {}
+            talks: set[str] = set()
             for rows in _questions(run):
                 shown = _question(run, rows, records, caches, images, facts, flips, texts, out)
                 write_atomic(out / FOLDER / page_name(rows[0]), render_question(shown))
+                for name, text in render_talks(shown, talks):
+                    write_atomic(out / TALKS / name, text)
+                    talks.add(name)
         finally:
             records.close()
         for sha256, text in texts.items():
@@ -111,12 +118,16 @@ def write_site(
 
 
 def _questions(run: Run) -> Iterable[list[Row]]:
-    """The rows of each question in the order of the plan."""
+    """The rows of each question in the order of the plan, those at conversation states by depth."""
+    depths: dict[object, tuple[float, float]] = {}
+    for row in run.rows.values():
+        state = row.get("arm.state", "none")
+        depths[state] = max(depths.get(state, (0.0, 0.0)), state_order(row))
     planned = {cell: place for place, cell in enumerate(cell for ids in run.info["plan"].values() for cell in ids)}
     found: dict[tuple[str, str], list[Row]] = {}
     for row in sorted(run.rows.values(), key=lambda row: planned.get(str(row["cell"]), len(planned))):
         found.setdefault((str(row["suite"]), str(row["question"])), []).append(row)
-    return found.values()
+    return [sorted(rows, key=lambda row: depths[row.get("arm.state", "none")]) for rows in found.values()]
 
 
 def _question(
@@ -139,11 +150,12 @@ def _question(
         question, problem = contents.question(first)
     finally:
         contents.close()
-    segments = [each for arm in arms for call in (arm.request, *arm.further) if call for each in call.segments]
+    segments = [each for arm in arms for call in (*arm.answering, *arm.further) for each in call.segments]
     texts.update({each.sha256: each.text for each in segments if each.text is not None and each.sha256 in records.long})
     asked = next((each.text for each in segments if each.kind == "question" and each.text), "")
     named = facts.corpora.get(corpus)
-    about = [("type", str(first["type"] or "none")), ("question", str(first["question"]))]
+    about = [*evidence_facts(first, question), ("type", str(first["type"] or "none"))]
+    about.append(("question", str(first["question"])))
     if question is not None and question.date:
         about.append(("date", question.date))
     about.append(("corpus", f"{named.name if named else first['suite']}, digest {corpus[:12]}"))
@@ -160,6 +172,7 @@ def _question(
         cells=tuple(ShownCell(row, arm, _baseline(row, flips, out)) for row, arm in zip(rows, arms, strict=True)),
         image=lambda sha256: images.get((sha256, corpus), Stored(problem="it is in no record of this run")),
         long=records.long,
+        corpus=corpus,
         pipeline_check=named is not None and named.bundled,
     )
 

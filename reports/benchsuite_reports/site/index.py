@@ -161,9 +161,10 @@ def _errors(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _tables(shown: Index) -> Iterator[str]:
+    pages = {str(row["question"]): f"{FOLDER}/{quote(page_name(row))}" for row in shown.rows}
     for table in shown.tables:
         yield f'<details id="table-{safe_name(table.id)}"><summary>{escape(table.heading)}</summary>'
-        yield as_html(table)
+        yield as_html(table, pages)
         yield "</details>"
     if shown.unfilled:
         items = "".join(f"<li>{escape(line)}</li>" for line in shown.unfilled)

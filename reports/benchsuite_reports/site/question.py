@@ -5,18 +5,23 @@ What several cells repeat stands once: images and long texts by digest beside th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+import hashlib
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import count, groupby
+from typing import Any
 from urllib.parse import quote
 
 from benchsuite.plan import safe_id
-from benchsuite_reports.shown import Picture, Segment, ShownArm, ShownRequest
+from benchsuite_reports.shown import Picture, Segment, ShownArm, ShownMessage, ShownRequest
 from benchsuite_reports.site.images import Stored
 from benchsuite_reports.site.markup import count_of, escape, facts_list, first_words, page, safe_name
 from benchsuite_reports.table import PIPELINE_CHECK, Row
+from benchsuite_reports.talk import call_text, count_images, earlier, is_at_state, rounds, state_facts, steps
 
 FOLDER = "questions"
+TALKS = "talks"
+"""The folder of the conversations that stand before questions, each once for all cells that have it."""
 EXCERPT = 160
 """Characters of a long text that stand in the page; the whole is shown in a frame."""
 SHARED = 80
@@ -27,6 +32,8 @@ NOTE = (
     "checked against the sha256 of what was sent, and benchsuite inspect shows them as sent."
 )
 _SHORT_KEY = 12
+TALK_NAME = 24
+"""Hex digits of a conversation's file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +55,8 @@ class ShownCell:
 @dataclass(frozen=True, slots=True)
 class QuestionPage:
     """``gold_items`` are the ids of the items that support the answer; ``facts`` label and text; ``image`` finds the
-    file of an image of this corpus; ``long`` are the sha256 of the texts that have a page of their own."""
+    file of an image of this corpus, ``corpus`` being its digest; ``long`` are the sha256 of the texts that have a page
+    of their own."""
 
     suite: str
     question: str
@@ -59,6 +67,7 @@ class QuestionPage:
     cells: tuple[ShownCell, ...]
     image: Callable[[str], Stored]
     long: frozenset[str]
+    corpus: str = ""
     pipeline_check: bool = False
 
 
@@ -73,6 +82,32 @@ def cell_link(row: Row, arm: str) -> str:
 
 def anchor(arm: str) -> str:
     return f"cell-{quote(arm, safe='+')}"
+
+
+def talk_name(messages: Iterable[ShownMessage], corpus: str) -> str:
+    """The file of a conversation: by what was sent and to which items it belongs."""
+    digest = hashlib.sha256(corpus.encode())
+    for message in messages:
+        digest.update(message.role.encode())
+        for segment in message.segments:
+            digest.update(f"\0{segment.kind}\0{segment.item}\0{segment.sha256}".encode())
+        digest.update(b"\n")
+    return f"{digest.hexdigest()[:TALK_NAME]}.html"
+
+
+def render_talks(shown: QuestionPage, known: Container[str]) -> Iterator[tuple[str, str]]:
+    """File and page of each conversation that the page of this question refers to and that is not ``known``."""
+    made: set[str] = set()
+    for cell in shown.cells:
+        for request in (*([cell.arm.request] if cell.arm.request else []), *cell.arm.further):
+            folded = earlier(request.messages)
+            messages = request.messages[folded.start : folded.stop]
+            name = talk_name(messages, shown.corpus) if folded else ""
+            if folded and name not in known and name not in made:
+                made.add(name)
+                parts = _Parts(replace(shown, gold_items=frozenset(), long=frozenset()), {})
+                title = f"{len(messages)} messages, {count_of(count_images(messages), 'image')}"
+                yield name, page(title, [f"<h1>{title}</h1>", *parts.messages(messages, _Numbers(), True)], "../")
 
 
 def render_question(shown: QuestionPage) -> str:
@@ -122,19 +157,33 @@ def _cell(cell: ShownCell, parts: _Parts) -> Iterator[str]:
         yield f'<p class="gone">{escape(arm.problem)}</p>'
     if cell.baseline is not None:
         yield from _baseline(cell.baseline)
-    yield "</div><ol>"
+    yield "</div>"
+    if is_at_state(row):
+        yield facts_list([("state", _state(row)), *state_facts(row)])
+    yield "<ol>"
     yield from (f"<li>{escape(step)}</li>" for step in trace(row, arm))
     yield "</ol>"
     if arm.request is not None:
-        yield from parts.request(arm.request, arm.name)
-        if arm.request.reply is not None and arm.request.reply != arm.answer:
-            yield f'<h3>reply as it came</h3><div class="m"><p>{escape(arm.request.reply)}</p></div>'
+        numbers = _Numbers()
+        yield from parts.request(arm.request, arm.name, numbers)
+        for place, request, messages in rounds(arm):
+            yield f"<h3>request {place} of {len(arm.answering)}: what was added</h3>"
+            yield from parts.request(replace(request, messages=messages), arm.name, numbers)
+        last = arm.answering[-1]
+        if last.reply is not None and (last.reply != arm.answer or last.asked):
+            said = "\n".join([*([last.reply] if last.reply else []), *(f"{name} {text}" for name, text in last.asked)])
+            yield f'<h3>reply as it came</h3><div class="m"><p>{escape(said)}</p></div>'
     for call in arm.further:
         yield f"<details><summary>{escape(f'{call.role} {call.model}: {first_words(call.reply)}')}</summary>"
-        yield from parts.request(call, arm.name)
+        yield from parts.request(call, arm.name, _Numbers())
         reply = "the reply is not stored" if call.reply is None else call.reply
         yield f'<h3>reply</h3><div class="m"><p>{escape(reply)}</p></div></details>'
     yield "</section>"
+
+
+def _state(row: Row) -> str:
+    told = ("condition", "recall", "summary", "retention")
+    return ", ".join([str(row["arm.state"]), *(f"{axis} {row[key]}" for axis in told if (key := f"arm.{axis}") in row)])
 
 
 def _why(row: Row) -> str:
@@ -156,17 +205,22 @@ def _baseline(baseline: Baseline) -> Iterator[str]:
 
 
 def trace(row: Row, arm: ShownArm) -> Iterator[str]:
-    """The calls in their order: retrieval, the request that was answered, judges."""
-    chosen = [f"{axis} {value}" for axis, value in arm.axes.items() if value not in _UNSAID and axis not in _OTHERS]
+    """What was done in its order: retrieval, the requests to the model with the tools between them, judges."""
+    unsaid = (*_OTHERS, *(_OF_RETRIEVAL if arm.axes.get("retrieval") == "none" else ()))
+    chosen = [f"{axis} {value}" for axis, value in arm.axes.items() if value not in _UNSAID and axis not in unsaid]
     gold = f", {row['n_gold_delivered']} of {row['n_gold']} gold" if row["n_gold"] else ""
     missing = f", {row['n_missing']} missing" if row["n_missing"] else ""
-    items = f"{row['n_items']} items{gold}, {count_of(_whole(row['n_images']), 'image')}{missing}"
+    context = f"context{gold}" if is_at_state(row) and not row["n_items"] else f"{row['n_items']} items{gold}"
+    items = f"{context}, {count_of(_whole(row['n_images']), 'image')}{missing}"
     yield f"{', '.join(chosen)}: {items}"
-    for call in (arm.request, *arm.further):
-        if call is not None:
-            settings = ", ".join(f"{name} {value}" for name, value in call.params.items())
-            facts = _reply_facts(row, call.model) if call is arm.request else ""
-            yield f"{call.role} {call.key[:_SHORT_KEY]}: {call.model}, {settings}{facts}"
+    came = {number: messages for number, _, messages in rounds(arm)}
+    for number, call in enumerate((*arm.answering, *arm.further), 1):
+        for step in steps(came.get(number, ())):
+            text = f": {first_words(step.text, SHARED)}" if step.text else ": nothing" if step.text is None else ""
+            yield f"{step.what}{text}" + (f" {count_of(step.images, 'image')}" if step.images else "")
+        settings = ", ".join(f"{name} {value}" for name, value in call.params.items())
+        facts = _reply_facts(row, call.model) if number == len(arm.answering) and call.role == "answer" else ""
+        yield f"{call.role} {call.key[:_SHORT_KEY]}: {call.model}, {settings}{facts}"
 
 
 def _reply_facts(row: Row, asked: str) -> str:
@@ -174,13 +228,16 @@ def _reply_facts(row: Row, asked: str) -> str:
     kept = "from the cache" if isinstance(run, Mapping) and run.get("cached") else "asked in this run"
     tokens = [f"{name} {row[key]}" for key, name in _TOKENS.items() if row[key] is not None]
     served = f", served as {row['model_served']}" if row["model_served"] not in ("", asked) else ""
-    return f"{served}; tokens: {', '.join(tokens) or 'unknown'}; {kept}"
+    requests: Any = row["requests"]
+    over = f" in {len(requests)} requests" if is_at_state(row) and len(requests) > 1 else ""
+    return f"{served}; tokens{over}: {', '.join(tokens) or 'unknown'}; {kept}"
 
 
 _TOKENS = {"usage.prompt": "prompt", "usage.completion": "completion", "image_tokens": "images"}
 _UNSAID = ("none", "")
 _OTHERS = ("model", "judge", "repeat")
 """Axes that the calls of a trace say themselves."""
+_OF_RETRIEVAL = ("index", "k")
 
 
 def _whole(value: object) -> int:
@@ -189,16 +246,33 @@ def _whole(value: object) -> int:
 
 def _shared(shown: QuestionPage) -> Mapping[str, tuple[int, Segment]]:
     """The texts of no item that several requests of the page have, numbered from 1, by sha256."""
-    requests = {call.key: call for cell in shown.cells for call in (cell.arm.request, *cell.arm.further) if call}
+    requests = {
+        call.key: messages
+        for cell in shown.cells
+        for call, messages in (
+            *((call, call.messages) for call in (*([cell.arm.request] if cell.arm.request else []), *cell.arm.further)),
+            *((call, messages) for _, call, messages in rounds(cell.arm)),
+        )
+    }
     times: dict[str, int] = {}
     known: dict[str, Segment] = {}
-    for request in requests.values():
-        for segment in request.segments:
-            if not segment.item and len(segment.text or "") >= SHARED and segment.sha256 not in shown.long:
+    for messages in requests.values():
+        for segment in (segment for message in messages for segment in message.segments):
+            if segment.kind == "call" or segment.item or segment.sha256 in shown.long:
+                continue
+            if len(segment.text or "") >= SHARED:
                 times[segment.sha256] = times.get(segment.sha256, 0) + 1
                 known[segment.sha256] = segment
     often = [sha256 for sha256, number in times.items() if number > 1]
     return {sha256: (number, known[sha256]) for number, sha256 in enumerate(often, 1)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbers:
+    """Of the images and of the items of a cell's requests, in their order."""
+
+    images: Iterator[int] = field(default_factory=lambda: count(1))
+    items: Iterator[int] = field(default_factory=lambda: count(1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,21 +284,45 @@ class _Parts:
     shared: Mapping[str, tuple[int, Segment]]
     first: dict[str, str] = field(default_factory=dict)
 
-    def request(self, request: ShownRequest, arm: str) -> Iterator[str]:
-        """The messages as sent: texts joined as they stand, each led by its kind, images in their place."""
+    def request(self, request: ShownRequest, arm: str, numbers: _Numbers) -> Iterator[str]:
+        """The messages as sent: texts joined as they stand, each led by its kind, images in their place; a long
+        conversation before the question is folded."""
         shown_under = self.first.setdefault(request.key, arm)
         if shown_under != arm:
             yield f'<p>the same request as in <a href="#{_fragment(shown_under)}">{escape(shown_under)}</a></p>'
             return
-        numbers, places = count(1), count(1)
-        for message in request.messages:
+        folded = earlier(request.messages)
+        yield from self.messages(request.messages[: folded.start], numbers)
+        if folded:
+            yield from self._talk(request.messages[folded.start : folded.stop], numbers)
+        yield from self.messages(request.messages[folded.stop :], numbers)
+
+    def messages(self, messages: Iterable[ShownMessage], numbers: _Numbers, anchors: bool = False) -> Iterator[str]:
+        for message in messages:
             yield f'<h3>{escape(message.role)}</h3><div class="m">'
             for item, segments in groupby(message.segments, lambda segment: segment.item):
                 if item:
+                    place = next(numbers.items)
                     gold = " <b>gold</b>" if item in self.shown.gold_items else ""
-                    yield f"<h4>{next(places)} {escape(item)}{gold}</h4>"
-                yield from self._flow(segments, numbers)
+                    anchor = f' id="m{place}"' if anchors else ""
+                    yield f"<h4{anchor}>{place} {escape(item)}{gold}</h4>"
+                yield from self._flow(segments, numbers.images)
             yield "</div>"
+
+    def _talk(self, messages: Sequence[ShownMessage], numbers: _Numbers) -> Iterator[str]:
+        """A conversation that has a page of its own, in a frame, with links to the messages that are gold."""
+        items = [item for each in messages for item, _ in groupby(each.segments, lambda one: one.item) if item]
+        places = dict(zip(items, numbers.items, strict=False))  # as many are taken as there are items
+        pictures = count_images(messages)
+        for _ in range(pictures):
+            next(numbers.images)
+        file = f"../{TALKS}/{talk_name(messages, self.shown.corpus)}"
+        gold = [(item, place) for item, place in places.items() if item in self.shown.gold_items]
+        what = f"{len(messages)} earlier messages, {count_of(pictures, 'image')}"
+        named = "".join(f', <b class="s">gold</b> {place} {escape(item)}' for item, place in gold)
+        links = "".join(f' · <a href="{file}#m{place}">at {escape(item)}</a>' for item, place in gold)
+        yield f'<details class="talk"><summary>{what}{named}</summary><p><a href="{file}">alone</a>{links}</p>'
+        yield f'<iframe src="{file}" title="{what}" loading="lazy"></iframe></details>'
 
     def _flow(self, segments: Iterable[Segment], numbers: Iterator[int]) -> Iterator[str]:
         for inline, run in groupby(segments, self._is_inline):
@@ -244,6 +342,8 @@ class _Parts:
 
     def _text(self, segment: Segment) -> str:
         text = segment.text or ""
+        if segment.kind == "call":
+            return f"<i>call</i>{escape(call_text(segment))}\n"
         if segment.sha256 not in self.shared:
             return escape(text) if segment.kind == "text" else f"<i>{escape(segment.kind)}</i>{escape(text)}"
         number, _ = self.shared[segment.sha256]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
+from types import MappingProxyType
 
 from benchsuite_reports.site.markup import count_of, escape, facts_list, page
 from benchsuite_reports.table import PIPELINE_CHECK, Block, Table
@@ -12,9 +13,12 @@ from benchsuite_reports.table import PIPELINE_CHECK, Block, Table
 _NUMBER = re.compile(r"[-+<]?[\d.,/]+(?:e-?\d+)?[%*]?|n/a|", re.ASCII)
 
 
-def as_html(table: Table) -> str:
-    """Facts, then an HTML table a block, captioned by its heading, then notes; what is left out is folded."""
-    return "\n".join(_lines(table))
+def as_html(table: Table, pages: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Facts, then an HTML table a block, captioned by its heading, then notes; what is left out is folded.
+
+    ``pages`` are addresses by question id: a row that is led by one is linked to it.
+    """
+    return "\n".join(_lines(table, pages))
 
 
 def table_page(table: Table) -> str:
@@ -26,14 +30,14 @@ def table_page(table: Table) -> str:
     )
 
 
-def _lines(table: Table) -> Iterator[str]:
+def _lines(table: Table, pages: Mapping[str, str]) -> Iterator[str]:
     yield facts_list(table.facts)
     for block in table.blocks:
-        yield from _block(block, block.columns or table.columns)
+        yield from _block(block, block.columns or table.columns, pages)
     yield from (f'<p class="note">{escape(note)}</p>' for note in table.notes)
 
 
-def _block(block: Block, columns: Sequence[str]) -> Iterator[str]:
+def _block(block: Block, columns: Sequence[str], pages: Mapping[str, str]) -> Iterator[str]:
     right = [all(_NUMBER.fullmatch(row[i]) for row in block.rows) for i in range(len(columns))]
     yield f'<div class="wide" role="region" aria-label="{escape(block.heading)}" tabindex="0"><table>'
     yield f"<caption>{escape(block.heading)}</caption><thead><tr>"
@@ -41,7 +45,10 @@ def _block(block: Block, columns: Sequence[str]) -> Iterator[str]:
     yield "</tr></thead><tbody>"
     for row in block.rows:
         cells = "".join(f"<td{_class(right[i])}>{escape(text)}</td>" for i, text in enumerate(row) if i)
-        yield f'<tr><th scope="row">{escape(row[0])}</th>{cells}</tr>'
+        lead = escape(row[0])
+        if row[0] in pages:
+            lead = f'<a href="{escape(pages[row[0]])}">{lead}</a>'
+        yield f'<tr><th scope="row">{lead}</th>{cells}</tr>'
     yield "</tbody></table></div>"
     if block.facts:
         yield facts_list(block.facts)

@@ -270,8 +270,8 @@ def test_no_cell_in_both_is_not_judged(night, judge):
         ("memlens.judge:-3pp", "no metric 'judge'"),
         (
             "memlens.accuracy[depth=1]:-3pp",
-            "the baseline has no axis or field 'depth'; there are type, split, label, retrieval, k, delivery, model, "
-            "judge, repeat",
+            "the baseline has no axis or field 'depth'; there are type, split, label, answerable, retrieval, k, "
+            "delivery, model, judge, repeat",
         ),
         ("memlens.accuracy[type=none]:-3pp", "the baseline has no type 'none'; there are extraction"),
     ],

@@ -127,7 +127,7 @@ AXES = {"delivery": ("pixels", "noimg"), "k": ("10",), "type": ()}
         ),
         (
             "memlens.accuracy[k=10,depth=1]:-3pp",
-            "at character 23: no axis or field 'depth'; there are type, split, label, delivery, k",
+            "at character 23: no axis or field 'depth'; there are type, split, label, answerable, delivery, k",
         ),
         ("memlens.accuracy[delivery=pixel]:-3pp", "at character 18: no delivery 'pixel'; there are pixels, noimg"),
     ],
