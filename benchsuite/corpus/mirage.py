@@ -120,7 +120,7 @@ class MirageSource:
         if not self._file.is_file():
             what = f"no {BANK} in this folder" if path.is_dir() else "no such file or folder"
             raise ConfigError(f"mirage corpus {path}: {what}")
-        head = _BankReader(self._file, None)
+        head = BankReader(self._file, None)
         known = head.split_names()
         self.split = "" if split == ALL_SPLITS else split
         if self.split and self.split not in known:
@@ -139,7 +139,7 @@ class MirageSource:
     def bank(self, images: ImageIndex) -> Bank:
         """The whole bank, read and validated once for each index of images. Raises DataError."""
         if self._bank is None or self._bank[0] is not images:
-            self._bank = images, _BankReader(self._file, images).bank()
+            self._bank = images, BankReader(self._file, images).bank()
         return self._bank[1]
 
     def records(self, length: str, images: ImageIndex) -> Iterator[Record]:
@@ -174,7 +174,7 @@ class MirageSource:
         return [split for split in self.bank(images).splits if self.split in ("", split.name)]
 
 
-class _Fields:
+class Fields:
     """One JSON object of the bank. Every method raises DataError that names file, item and field."""
 
     def __init__(self, file: Path, item: str, raw: object, path: str = "") -> None:
@@ -187,9 +187,9 @@ class _Fields:
         where = ".".join(part for part in (self._path, field) if part)
         raise DataError(str(self._file), self.item or None, where or None, problem)
 
-    def inner(self, field: str, raw: object) -> _Fields:
+    def inner(self, field: str, raw: object) -> Fields:
         """An object that stands inside this one."""
-        return _Fields(self._file, self.item, raw, ".".join(part for part in (self._path, field) if part))
+        return Fields(self._file, self.item, raw, ".".join(part for part in (self._path, field) if part))
 
     def known(self, *names: str) -> None:
         for name in self._raw:
@@ -264,7 +264,7 @@ class _Fields:
         return value
 
 
-class _BankReader:
+class BankReader:
     """Reads `bank.json` part by part; ``images`` is None where only its outline is looked at."""
 
     def __init__(self, file: Path, images: ImageIndex | None) -> None:
@@ -275,7 +275,7 @@ class _BankReader:
             raise DataError(str(file), None, None, f"cannot be read: {error.strerror}") from None
         except ValueError as error:
             raise DataError(str(file), None, None, f"not JSON: {error}") from None
-        self._top = _Fields(file, "", raw)
+        self._top = Fields(file, "", raw)
         self._top.known("format", "persona", "seed", "scales", "filler", "splits")
         self._top.one_of("format", (FORMAT,))
         self._ids: set[str] = set()
@@ -295,13 +295,13 @@ class _BankReader:
         self._check_filler(bank)
         return bank
 
-    def _new_id(self, fields: _Fields, value: str, what: str) -> None:
+    def _new_id(self, fields: Fields, value: str, what: str) -> None:
         if value in self._ids:
             fields.fail("id", f"the {what} id occurs twice")
         self._ids.add(value)
 
     def _scale(self, name: str, raw: object) -> Scale:
-        fields = _Fields(self._file, name, raw, "scales")
+        fields = Fields(self._file, name, raw, "scales")
         fields.known(*_SCALE_KEYS)
         if not name or PurePosixPath(name).name != name or not name.isascii():
             fields.fail(None, "a scale needs a plain name")
@@ -314,7 +314,7 @@ class _BankReader:
         return Scale(**values)
 
     def _task(self, place: int, raw: object) -> FillerTask:
-        fields = _Fields(self._file, f"filler #{place + 1}", raw)
+        fields = Fields(self._file, f"filler #{place + 1}", raw)
         fields.item = fields.text("id")
         fields.known("id", "topic", "turns")
         self._new_id(fields, fields.item, "task")
@@ -326,7 +326,7 @@ class _BankReader:
         return FillerTask(fields.item, fields.text("topic", ""), tuple(turns))
 
     def _split(self, name: str, raw: object) -> SplitBank:
-        fields = _Fields(self._file, f"split {name}", raw)
+        fields = Fields(self._file, f"split {name}", raw)
         fields.known("artifacts", "turns", "files", "probes")
         if not name or name == ALL_SPLITS or "#" in name:
             fields.fail(None, "a split needs another name")
@@ -362,7 +362,7 @@ class _BankReader:
         return SplitBank(name, placed, tuple(turns), tuple(files), probes)
 
     def _artifact(self, place: int, raw: object, paths: set[str]) -> Artifact:
-        fields = _Fields(self._file, f"artifact #{place + 1}", raw)
+        fields = Fields(self._file, f"artifact #{place + 1}", raw)
         fields.item = fields.text("id")
         fields.known("id", "kind", "path", "images", "text", "records")
         self._new_id(fields, fields.item, "artefact")
@@ -375,14 +375,14 @@ class _BankReader:
         made = tuple(self._file_of(fields, f"records[{number}]", each, "", paths) for number, each in records)
         return Artifact(fields.item, fields.text("kind"), path, "", images, text, made)
 
-    def _file_of(self, owner: _Fields, where: str, raw: object, turn: str, paths: set[str]) -> WorkspaceFile:
+    def _file_of(self, owner: Fields, where: str, raw: object, turn: str, paths: set[str]) -> WorkspaceFile:
         fields = owner.inner(where, raw)
         fields.known("path", "text")
         path = fields.path("path")
         _add_path(fields, "path", path, paths)
         return WorkspaceFile(path, fields.text("text"), turn)
 
-    def _images_of(self, fields: _Fields) -> tuple[Image, ...]:
+    def _images_of(self, fields: Fields) -> tuple[Image, ...]:
         found = []
         for place, reference in enumerate(fields.strings("images")):
             if self._images is None:
@@ -394,7 +394,7 @@ class _BankReader:
         return tuple(found)
 
     def _probe(self, place: int, raw: object, names: Mapping[str, Artifact]) -> Probe:
-        fields = _Fields(self._file, f"probe #{place + 1}", raw)
+        fields = Fields(self._file, f"probe #{place + 1}", raw)
         fields.item = fields.text("id")
         fields.known(*Probe.__slots__)
         self._new_id(fields, fields.item, "probe")
@@ -445,7 +445,7 @@ class _BankReader:
             raise DataError(str(self._file), *problem)
 
 
-def _add_path(fields: _Fields, field: str, path: str, paths: set[str]) -> None:
+def _add_path(fields: Fields, field: str, path: str, paths: set[str]) -> None:
     if path in paths:
         fields.fail(field, f"the path {path!r} occurs twice")
     paths.add(path)

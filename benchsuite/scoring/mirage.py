@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from benchsuite.registry import SCORING_MODES
 from benchsuite.scoring.answers import Score, final_answer
 from benchsuite.scoring.mirage_values import NONE, is_none, values_equal
 from benchsuite.scoring.tokens import plain
@@ -162,4 +163,5 @@ def score_probe(question: Question, answer: str, refusal: str, *, aliases: Mappi
 
 
 def register(registry: Registry) -> None:
-    registry.scorer("mirage", SCORER, score_probe)
+    for mode in SCORING_MODES:  # the paper's scoring is by rule: there is no other to reproduce
+        registry.scorer("mirage", SCORER, score_probe, mode)

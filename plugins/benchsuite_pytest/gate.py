@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from benchsuite.errors import BenchError, ConfigError
 from benchsuite.plan import Cell, make_arm, make_cell
-from benchsuite.runs import load_run
 from benchsuite_pytest.cells import LABEL_KEYS, Planner
 from benchsuite_pytest.options import Settings
 
@@ -79,22 +78,20 @@ class Gatekeeper:
         ``ask`` answers cells anew, for gates that want a loss confirmed. Raises BenchError for a baseline that cannot
         be read.
         """
-        from benchsuite_reports.gates.evaluate import Against, confirm, evaluate
+        from benchsuite_reports.gates.evaluate import Against, confirm, evaluate, trunk_of
         from benchsuite_reports.gates.summary import as_lines, write_report
 
         planned = {cell for cells in store.info["plan"].values() for cell in cells}
         mine = [row for row in rows if row["cell"] in planned]
-        against = [
-            Against(each, list(load_run(each.path).rows.values()) if each.path else ()) for each in self.baselines
-        ]
+        against, trunk = [Against.read(each) for each in self.baselines], trunk_of(store.info)
         lines = [_against(each.baseline, each.rows, mine) for each in against if each.baseline.path]
         if not self.gates:
             return Verdict([*lines, *(f"{each.name}: {each.reason}" for each in self.baselines if not each.path)])
-        report = evaluate(self.gates, mine, against, self.settings.across)
+        report = evaluate(self.gates, mine, against, self.settings.across, trunk=trunk)
         if report.again:
             by_cell = {row["cell"]: row for row in mine}
             again = [_next_repeat(planner, by_cell[cell], self.settings.repeats) for cell in report.again]
-            report = confirm(report, ask(again), against, self.settings.across)
+            report = confirm(report, ask(again), against, self.settings.across, trunk=trunk)
         lines += as_lines(report)
         write_report(store.path, report, mine)
         return Verdict(lines, report.failed)

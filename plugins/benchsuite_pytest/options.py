@@ -78,7 +78,8 @@ _OPTIONS: Mapping[str, tuple[str, bool, str]] = {
     "compare-across": (
         "KIND",
         True,
-        "a difference to compare across all the same: corpus, protocol, renderer, judge, judge prompt, scorer, metric",
+        "a difference to compare across all the same: corpus, protocol, renderer, trunk, judge, judge prompt, scorer, "
+        "metric",
     ),
     "prices": ("FILE", False, "TOML file with prices per million tokens by model, for --bench-dry-run"),
     "dir": ("DIR", False, "where caches and runs are kept (default: .bench in the root directory)"),

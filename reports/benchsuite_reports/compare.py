@@ -13,7 +13,8 @@ from benchsuite.errors import BenchError, ConfigError, DataError
 from benchsuite.files import whole_lines
 from benchsuite.plan import parse_contrast
 from benchsuite.runs import OUTCOMES, find_run, is_run, load_run
-from benchsuite.stats.contrast import CLUSTERS, SCORE, analyse
+from benchsuite.stats.contrast import CLUSTERS, RISE_IS_WORSE, SCORE, analyse, is_asked
+from benchsuite_reports.arms import Facts
 from benchsuite_reports.certified import open_certificates, recorded_presets, run_of
 from benchsuite_reports.comparison import (
     Family,
@@ -26,6 +27,7 @@ from benchsuite_reports.comparison import (
 )
 from benchsuite_reports.contents import caches_of
 from benchsuite_reports.formats import FORMATS, as_text
+from benchsuite_reports.gates.evaluate import trunk_of
 from benchsuite_reports.inspect import arm_name, select_arms
 from benchsuite_reports.table import Row, RunFacts, Table
 
@@ -215,9 +217,22 @@ def compare(
             analyses[label] = analyse(pairing.a, pairing.b, metric=metric, by=by)
         except (BenchError, ValueError) as error:
             raise BenchError(f"{label}: {error}") from None
-    sources = (("a and b", first.name),) if first is second else (("a", first.name), ("b", second.name))
+    sources: Facts = (("a and b", first.name),) if first is second else (("a", first.name), ("b", second.name))
+    trunks = trunk_of(first.info), trunk_of(second.info)
+    if all(trunks) and trunks[0] != trunks[1]:
+        sources = (*sources, ("trunk written by", f"a {trunks[0]}, b {trunks[1]}: not the same"))
+    if metric in RISE_IS_WORSE and metric != "yes":
+        sources = (*sources, ("to be read", f"more {metric} is worse: W counts questions that got worse"))
     about = facts or _both(first.facts, second.facts)
-    return comparison_table(Family.of(pairings, analyses, about), about, sources, lone)
+    asked = [
+        replace(
+            each,
+            a=tuple(row for row in each.a if is_asked(row, metric)),
+            b=tuple(row for row in each.b if is_asked(row, metric)),
+        )
+        for each in pairings
+    ]
+    return comparison_table(Family.of(asked, analyses, about), about, sources, lone)
 
 
 def _both(first: RunFacts, second: RunFacts) -> RunFacts:

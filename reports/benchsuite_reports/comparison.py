@@ -210,6 +210,7 @@ class Family:
             ("renderer", _alike(analyses, lambda each: ", ".join(each.renderers))),
             ("scorer", _alike(analyses, lambda each: ", ".join(each.scorers) or NONE)),
             ("model as served", _alike(analyses, lambda each: _served(each, list(self.pairings.values()), facts))),
+            *((("checkpoints", _alike(analyses, _checkpoints)),) if any(each.checkpoints for each in found) else ()),
             ("pairing", _alike(analyses, _pairing)),
             ("errors", _alike(analyses, lambda each: f"a {each.a.errors}, b {each.b.errors}")),
             ("rows that are not there", _alike(analyses, lambda each: f"a {each.a.absent}, b {each.b.absent}")),
@@ -395,6 +396,11 @@ def _served(each: Analysis, pairings: Sequence[Pairing], facts: RunFacts) -> str
     reader = f" ({EMBEDDED_READER})" if models <= facts.embedded_models else ""
     a, b = (", ".join(name or "not known" for name in side.served) for side in (each.a, each.b))
     return f"{a}{reader}" if a == b else f"a {a}, b {b}: not the same{reader}"
+
+
+def _checkpoints(each: Analysis) -> str:
+    """Of arms that name one state: whether they were asked at the same checkpoint, as far as rows show it."""
+    return "not the same: a {}; b {}".format(*each.checkpoints) if each.checkpoints else "no difference shown"
 
 
 def _pairing(each: Analysis) -> str:

@@ -88,7 +88,7 @@ def steps(messages: Sequence[ShownMessage]) -> list[Step]:
         if message.role == "tool":
             text = "".join(segment.text or segment.problem for segment in message.segments)
             if waiting:
-                at = waiting.pop()
+                at = waiting.pop(0)
                 found[at] = Step(found[at].what, text)
             else:
                 found.append(Step("a result without a call", text))

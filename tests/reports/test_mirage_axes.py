@@ -81,7 +81,9 @@ def test_a_label_has_no_rate_where_nothing_of_it_parsed():
 
 def test_depths_stand_by_what_was_measured():
     rows = mirage_state("gggm", state="S1-d65k", scores={"depth": 6507}) + mirage_state("gggg", state="S1-d0")
-    rows += mirage_state("gmmm", state="S2") + mirage_state("gmpe", state="S3", scores={"depth": 15003, "compactions": 2})
+    rows += mirage_state("gmmm", state="S2") + mirage_state(
+        "gmpe", state="S3", scores={"depth": 15003, "compactions": 2}
+    )
     table = depths(rows, USERS)
     found = [row for row in lines(table) if row["Indicator"] == "GC"]
     assert [(row["State"], row["depth"], row["Rate"], row["count"]) for row in found] == [

@@ -26,10 +26,10 @@ from benchsuite.corpus.mirage import (
     MINI_NAME,
     RISKS,
     Bank,
+    BankReader,
+    Fields,
     Probe,
     SplitBank,
-    _BankReader,
-    _Fields,
 )
 from benchsuite.corpus.model import Image, Turn
 from benchsuite.corpus.script import Artifact, FillerTask, Scale
@@ -141,7 +141,7 @@ def check_bank(place: BankPath, decode: Decode, measures: Measures) -> Report:
     return report
 
 
-class _CheckedReader(_BankReader):
+class _CheckedReader(BankReader):
     """A reader that notes the fault of a probe, an artefact, a task, a scale or a split, and reads on behind it."""
 
     def __init__(self, file: Path, images: _BankImages, errors: Problems) -> None:
@@ -192,7 +192,7 @@ class _CheckedReader(_BankReader):
         self._names[found.id] = found
         return found
 
-    def _images_of(self, fields: _Fields) -> tuple[Image, ...]:
+    def _images_of(self, fields: Fields) -> tuple[Image, ...]:
         with noted(self._errors):
             return super()._images_of(fields)
         return (_UNREAD,)

@@ -17,6 +17,7 @@ import pytest
 from benchsuite_reports.inspect import inspect_command
 from benchsuite_reports.report import report_command
 from benchsuite_reports.shown import Picture, Segment, ShownArm, ShownMessage, ShownRequest
+from benchsuite_reports.site.question import talk_name
 from benchsuite_reports.talk import LEAST, OPEN, added, earlier, rounds, state_facts, steps
 
 from ..mirage_rows import mirage_row
@@ -354,3 +355,25 @@ def test_a_cell_without_a_trace_claims_no_route():
     told = dict(state_facts(mirage_row("a0", "g", scores={"tool": 1, "tool_calls": 2, "tool_faults": 1})))
     assert told["EIT"] == "not reported"
     assert told["route"] == "tool: 2 calls; 1 faulty call"
+
+
+def test_other_words_of_the_same_messages_are_another_conversation():
+    said, corpus = talk_of(3), "cd" * 32
+    other = [*said[:2], ShownMessage(said[2].role, (text("text", "else", "t1"),)), *said[3:]]
+    names = {
+        talk_name(said, corpus),
+        talk_name(other, corpus),
+        talk_name(said, "ef" * 32),
+        talk_name([*said[:2], *said[3:]], corpus),
+        talk_name([ShownMessage("user", said[0].segments), *said[1:]], corpus),
+    }
+    assert len(names) == 5
+    assert talk_name(talk_of(3), corpus) in names
+
+
+def test_images_that_a_tool_returned_are_numbered_after_those_of_the_conversation(site):
+    images = [image.attrib["alt"].partition(",")[0] for image in site.at("S1-d80k").iter("img")]
+    assert images == [f"image {7 + at}" for at in range(len(images))]
+    assert images
+    folded = [image.attrib["alt"].partition(",")[0] for image in site.pages[site.talk("S1-d80k")].iter("img")]
+    assert folded == [f"image {at}" for at in range(1, 7)]
