@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchsuite_reports.arms import NONE, Facts, answered, length_order, merged, only
-from benchsuite_reports.table import EMBEDDED_READER, Block, CorpusFacts, K, Row, RunFacts, Table
+from benchsuite_reports.table import EMBEDDED_READER, Block, CorpusFacts, K, Number, Row, RunFacts, Table
 
 SUITE = "mirage"
 MAIN, EXTENSION = "main", "extension"
@@ -343,6 +343,28 @@ def gc_bounds(agent: Agent) -> Facts:
             parts.append(f"{state} {rate(right / len(asked))} to {rate((right + missing) / len(asked))}")
     label = "worst case bounds of GC of the first run, errors and parse failures all wrong to all right"
     return ((label, "; ".join(parts)),) if parts else ()
+
+
+def models_block(
+    table: str,
+    group: Sequence[Agent],
+    facts: RunFacts,
+    rows: Sequence[tuple[str, ...]],
+    values: Mapping[str, Number],
+    notes: Sequence[str] = (),
+    columns: tuple[str, ...] = (),
+) -> Block:
+    """A block with a row for each model of a group, which has one length and one condition."""
+    first = group[0]
+    return Block(
+        heading=f"length {first.length}, condition {first.condition}{first.others}",
+        facts=shared_facts(table, {agent.model: agent for agent in group}, facts),
+        rows=tuple(rows),
+        left_out=tuple((f"{agent.model}: {what}", why) for agent in group for what, why in left_out(agent)),
+        notes=tuple(notes),
+        values=values,
+        columns=columns,
+    )
 
 
 def left_out(agent: Agent) -> tuple[tuple[str, str], ...]:

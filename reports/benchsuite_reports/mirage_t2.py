@@ -16,12 +16,11 @@ from benchsuite_reports.mirage_base import (
     S2,
     Agent,
     agents,
-    left_out,
     made,
     mean,
+    models_block,
     printed,
     rate,
-    shared_facts,
     together,
 )
 from benchsuite_reports.mirage_measure import over_runs
@@ -122,13 +121,4 @@ def _block(group: Sequence[Agent], facts: RunFacts) -> Block:
         numbers = {"ds": found.ds, "delta_comp": found.delta, "ret": found.ret, "mi_d80k": found.mi_d80k}
         values.update({f"{name}.{agent.model}": value for name, value in numbers.items()})
         values.update({f"og.{agent.model}.{state}": value for state, value in found.og.items()})
-    first = group[0]
-    return Block(
-        heading=f"length {first.length}, condition {first.condition}{first.others}",
-        facts=shared_facts(ID, {agent.model: agent for agent in group}, facts),
-        rows=tuple(rows),
-        left_out=tuple((f"{agent.model}: {what}", why) for agent in group for what, why in left_out(agent)),
-        notes=tuple(notes),
-        values=values,
-        columns=(*COLUMNS, *(f"OG {state}" for state in shown)),
-    )
+    return models_block(ID, group, facts, rows, values, notes, (*COLUMNS, *(f"OG {state}" for state in shown)))

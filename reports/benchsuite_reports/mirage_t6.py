@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from benchsuite_reports.arms import NONE
-from benchsuite_reports.mirage_base import RUNS, Agent, agents, left_out, made, shared_facts, together
+from benchsuite_reports.mirage_base import RUNS, Agent, agents, made, models_block, together
 from benchsuite_reports.mirage_measure import over_runs
 from benchsuite_reports.table import Block, Number, Row, RunFacts, Table, TableSpec
 
@@ -53,11 +53,4 @@ def _block(group: Sequence[Agent], facts: RunFacts) -> Block:
             cells += [NONE if top is None else f"{top:.2f}", where]
             values.update({f"{name}.{agent.model}": top, f"{name}.at.{agent.model}": where})
         rows.append(tuple(cells))
-    first = group[0]
-    return Block(
-        heading=f"length {first.length}, condition {first.condition}{first.others}",
-        facts=shared_facts(ID, {agent.model: agent for agent in group}, facts),
-        rows=tuple(rows),
-        left_out=tuple((f"{agent.model}: {what}", why) for agent in group for what, why in left_out(agent)),
-        values=values,
-    )
+    return models_block(ID, group, facts, rows, values)

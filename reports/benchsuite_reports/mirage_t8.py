@@ -10,11 +10,10 @@ from benchsuite_reports.mirage_base import (
     RUNS,
     Agent,
     agents,
-    left_out,
     made,
     middle,
+    models_block,
     rate,
-    shared_facts,
     together,
 )
 from benchsuite_reports.mirage_t2 import diagnostics, percent_text
@@ -69,12 +68,4 @@ def _block(group: Sequence[Agent], known: Mapping[str, int], facts: RunFacts) ->
         notes += [f"{agent.model}, {name}: {why}." for name, why in found.why.items() if name in ("DS", "Ret")]
         numbers = {"window": window, "d80k": depth, "share": share, "ds": found.ds, "ret": found.ret}
         values.update({f"{name}.{agent.model}": value for name, value in numbers.items()})
-    first = group[0]
-    return Block(
-        heading=f"length {first.length}, condition {first.condition}{first.others}",
-        facts=shared_facts(ID, {agent.model: agent for agent in group}, facts),
-        rows=tuple(rows),
-        left_out=tuple((f"{agent.model}: {what}", why) for agent in group for what, why in left_out(agent)),
-        notes=tuple(notes),
-        values=values,
-    )
+    return models_block(ID, group, facts, rows, values, notes)
