@@ -120,7 +120,7 @@ class StateFigure:
                 else:
                     _draw_flows(axes, panel)
             if handles:
-                canvas.legend([handles[label] for label in labels], labels, loc="outside right upper", frameon=False)
+                canvas.legend([handles[label] for label in labels], labels, loc="outside right center", frameon=False)
 
         tall = 3.2 + 0.18 * max(len(getattr(panel, "notes", ())) for panel in self.panels)
         return drawn(self.id, self.heading, self.caption, (max(7.0, 3.6 * across + 1.5), tall * down), paint)

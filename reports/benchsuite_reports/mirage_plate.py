@@ -42,12 +42,21 @@ def agent_lines(figure: str, found: Sequence[Agent], facts: RunFacts) -> tuple[t
     )
 
 
+def apart(headings: Sequence[str]) -> list[str]:
+    """What of each heading the others do not say; all of it where nothing is left."""
+    parts = [heading.split(", ") for heading in headings]
+    common = set.intersection(*map(set, parts)) if len(parts) > 1 else set()
+    return [", ".join(part for part in each if part not in common) or ", ".join(each) for each in parts]
+
+
 def captions(figure: str, found: Sequence[Agent], facts: RunFacts) -> tuple[str, ...]:
-    """What the agents' facts say that is not nothing, once where they share it; bounds are left to the data."""
-    merged_facts = shared_facts(figure, {agent.heading: agent for agent in found}, facts)
+    """What the agents' facts say that is not nothing, once where they share it; bounds and what providers counted are
+    left to the data."""
+    names = apart([agent.heading for agent in found])
+    merged_facts = shared_facts(figure, dict(zip(names, found, strict=True)), facts)
     shown = [
         f"{label}: {text}"
         for label, text in merged_facts
-        if text not in ("0", "not reported") and not label.startswith("worst case")
+        if text not in ("0", "not reported") and not label.startswith(("worst case", "EIT"))
     ]
     return (f"{'; '.join(shown)}.",)
