@@ -17,9 +17,9 @@ from benchsuite.errors import ConfigError, DataError
 if TYPE_CHECKING:
     from PIL import Image as PillowImage
 
+    from benchsuite.corpus.bank import Bank, SplitBank
     from benchsuite.corpus.check.bank import BankPath, Measures, Reached
     from benchsuite.corpus.check.report import Report
-    from benchsuite.corpus.mirage import Bank, SplitBank
     from benchsuite.corpus.model import Image, Turn
 
 FAULTY_DATA = 1

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from benchsuite.corpus.codec import history_of
+from benchsuite.corpus.bank import NONE, Bank, Probe, SplitBank
 from benchsuite.corpus.images import ImageIndex, Place
 from benchsuite.corpus.labels import ALL_SPLITS
 from benchsuite.corpus.mirage_audit import banned_problem
-from benchsuite.corpus.model import Evidence, History, Image, Question, Session, Turn
+from benchsuite.corpus.model import Evidence, Image, Question, Turn
 from benchsuite.corpus.script import Artifact, FillerTask, Scale, Script, WorkspaceFile
 from benchsuite.corpus.store import Record
 from benchsuite.errors import ConfigError, DataError
@@ -28,69 +27,9 @@ SUITE = "mirage"
 MINI_NAME = "mirage-mini"
 MINI_FOLDER = Path(__file__).parent / "minis" / "mirage_mini"
 BANK, IMAGES, FORMAT = "bank.json", "images", "mirage-bank/1"
-NONE = "NONE"
 DIFFICULTIES = ("lookup", "comparison", "layout")
 RISKS = ("none", "prior", "filename", "template", "lexical")
-SESSION = "s1"
 _SCALE_KEYS = ("per_k", "planted", "compaction", "kept", "summary_words", "rounds")
-
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """One question of the bank. ``answer`` and ``source`` are `NONE` where nothing supports an answer.
-
-    ``pair`` is the same for an answerable question and its unanswerable counterpart; only audits read it.
-    """
-
-    id: str
-    question: str
-    answerable: bool
-    artifact: str
-    source: str
-    answer: str
-    difficulty: str
-    query: str
-    risk: str
-    family: str
-    pair: str = ""
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return (
-            f"difficulty:{self.difficulty}",
-            f"query:{self.query}",
-            f"risk:{self.risk}",
-            f"family:{self.family}",
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class SplitBank:
-    """One split: what is planted, and what is asked of it. ``files`` belong to no artefact."""
-
-    name: str
-    artifacts: tuple[Artifact, ...]
-    turns: tuple[Turn, ...]
-    files: tuple[WorkspaceFile, ...]
-    probes: tuple[Probe, ...]
-
-    @property
-    def history(self) -> History:
-        return history_of([Session(SESSION, "", self.turns)])
-
-
-@dataclass(frozen=True, slots=True)
-class Bank:
-    """A whole bank, validated."""
-
-    persona: str
-    seed: int
-    scales: Mapping[str, Scale]
-    filler: tuple[FillerTask, ...]
-    splits: tuple[SplitBank, ...]
-
-    def script(self, split: SplitBank) -> Script:
-        return Script(self.persona, split.artifacts, self.filler, self.scales, split.files, self.seed)
 
 
 def mirage_source(spec: str) -> MirageSource:

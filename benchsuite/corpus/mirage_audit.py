@@ -14,13 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from benchsuite.corpus.bank import Bank, Probe, SplitBank
 from benchsuite.corpus.script import Artifact, FillerTask
 from benchsuite.errors import DataError
-
-if TYPE_CHECKING:
-    from benchsuite.corpus.mirage import Bank, Probe, SplitBank
 
 SAME_TOPIC = 0.10
 """A filler task may share at most this part of an artefact's content words."""

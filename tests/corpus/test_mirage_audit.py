@@ -19,11 +19,12 @@ import pytest
 from PIL import Image as PillowImage
 
 from benchsuite.corpus import mirage_audit
+from benchsuite.corpus.bank import Bank
 from benchsuite.corpus.images import ImageIndex
 from benchsuite.corpus.minis.memlens_gen.write import made_with
 from benchsuite.corpus.minis.mirage_gen.filler import library
 from benchsuite.corpus.minis.mirage_gen.specs import opaque
-from benchsuite.corpus.mirage import MINI_FOLDER, Bank, mirage_source
+from benchsuite.corpus.mirage import MINI_FOLDER, mirage_source
 from benchsuite.corpus.mirage_audit import Drawn, read_drawn, words_of
 from benchsuite.corpus.script import FillerTask
 from benchsuite.errors import DataError

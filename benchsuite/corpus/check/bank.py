@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchsuite.corpus import mirage_audit as audits
+from benchsuite.corpus.bank import Bank, Probe, SplitBank
 from benchsuite.corpus.check.checker import CheckedImages, Decode
 from benchsuite.corpus.check.leaks import secret_of
 from benchsuite.corpus.check.report import FileFacts, Problems, Report, noted
@@ -25,11 +26,8 @@ from benchsuite.corpus.mirage import (
     MINI_FOLDER,
     MINI_NAME,
     RISKS,
-    Bank,
     BankReader,
     Fields,
-    Probe,
-    SplitBank,
 )
 from benchsuite.corpus.model import Image, Turn
 from benchsuite.corpus.script import Artifact, FillerTask, Scale
