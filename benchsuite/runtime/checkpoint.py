@@ -164,9 +164,6 @@ class CheckpointStore:
             raise ConfigError(f"{len(found)} checkpoints begin with {beginning!r} in {self.folder}: say more of the id")
         return self.load(found[0])
 
-    def __contains__(self, checkpoint_id: str) -> bool:
-        return self._file(checkpoint_id).exists()
-
     def _is_sound(self, checkpoint_id: str) -> bool:
         try:
             self._load(self._file(checkpoint_id))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import base64
 import io
-import itertools
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -135,8 +134,3 @@ def write_bank(folder: Path, bank: dict[str, Any], images: Callable[[str], str] 
         shutil.copy(file, folder / "images" / images(file.name))
     (folder / "bank.json").write_text(json.dumps(bank))
     return folder
-
-
-def tokens() -> Iterator[str]:
-    """Words that stand nowhere else, without end."""
-    return (f"canary{number:05d}x" for number in itertools.count())
