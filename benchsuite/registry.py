@@ -105,12 +105,13 @@ class TableLike(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SuiteAxis:
-    """``models``: any model that can be asked is a value too."""
+    """``models``: any model that can be asked is a value too. ``suites`` are those that have the axis; empty: all."""
 
     name: str
     values: tuple[str, ...]
     default: str
     models: bool = False
+    suites: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,11 +193,14 @@ class Registry:
         """How tool calls are read from a model's replies; entries of ``bench-models.toml`` name it."""
         _add(self.tool_parsers, name, factory, "tool parser")
 
-    def axis(self, name: str, values: Sequence[str], default: str, models: bool = False) -> None:
-        """A suite axis; it stands after ``state`` in ids. ``models``: it takes whatever ``--bench-model`` takes."""
+    def axis(
+        self, name: str, values: Sequence[str], default: str, models: bool = False, suites: Sequence[str] = ()
+    ) -> None:
+        """A suite axis; it stands after ``state`` in ids. ``models``: it takes whatever ``--bench-model`` takes.
+        ``suites`` are those whose arms have it (default: all)."""
         if name in self.axis_order:
             raise ConfigError(f"axis {name!r} is registered already")
-        self.suite_axes[name] = SuiteAxis(name, tuple(values), default, models)
+        self.suite_axes[name] = SuiteAxis(name, tuple(values), default, models, tuple(suites))
 
     def table(self, spec: TableLike) -> None:
         """A table of one's own, a ``benchsuite_reports.table.TableSpec``; experiments name it by its id."""
@@ -205,6 +209,11 @@ class Registry:
     @property
     def axis_order(self) -> tuple[str, ...]:
         return (*LEADING_AXES, *self.suite_axes, *TRAILING_AXES)
+
+    def axes_of(self, suite: str) -> tuple[str, ...]:
+        """The axes that the arms of a suite have, in id order."""
+        own = [name for name, axis in self.suite_axes.items() if not axis.suites or suite in axis.suites]
+        return (*LEADING_AXES, *own, *TRAILING_AXES)
 
     @property
     def defaults(self) -> dict[str, Value]:

@@ -82,7 +82,8 @@ class Workbench:
         axes = self._axes.get(component.name)
         if axes is None:
             axes = self._axes[component.name] = component.uses(self.registry.suite_axes)
-        values = {axis: arm[axis] for axis in axes}
+        known = arm.as_dict()
+        values = {axis: known[axis] for axis in axes if axis in known}
         key = (component.name, *values.values())
         if key not in self._components:
             self._components[key] = component.build(self.services, values)

@@ -162,7 +162,7 @@ def test_data_check_of_a_faulty_corpus_is_exit_1_and_shows_all(tmp_path, capsys)
 def test_data_check_of_nothing_is_one_line(installed, tmp_path, capsys):
     assert main(["data", "check", str(tmp_path)]) == 4
     assert capsys.readouterr().err == (
-        f"benchsuite: memlens corpus {tmp_path}: no dataset_<length>.json or .parquet in this folder\n"
+        f"benchsuite: {tmp_path}: no bank.json (MIRAGE) and no dataset_<length>.json or .parquet (MemLens) in it\n"
     )
 
 

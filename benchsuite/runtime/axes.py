@@ -11,14 +11,15 @@ from benchsuite.runtime.tools import RECALL
 if TYPE_CHECKING:
     from benchsuite.registry import Registry
 
+SUITES = ("mirage",)
 CONDITIONS = ("C0", "Cm")
 SUMMARISER = "embedded"
 """Who writes summaries where nothing else is said: the bundled reader, which extracts and says so."""
 
 
 def register(registry: Registry) -> None:
-    registry.axis("condition", CONDITIONS, default="C0")
-    registry.axis("recall", RECALL, default="intact")
-    registry.axis("summary", SUMMARIES, default="verbatim")
-    registry.axis("summariser", (SUMMARISER,), default=SUMMARISER, models=True)
-    registry.axis("retention", RETENTION, default="all")
+    registry.axis("condition", CONDITIONS, default="C0", suites=SUITES)
+    registry.axis("recall", RECALL, default="intact", suites=SUITES)
+    registry.axis("summary", SUMMARIES, default="verbatim", suites=SUITES)
+    registry.axis("summariser", (SUMMARISER,), default=SUMMARISER, models=True, suites=SUITES)
+    registry.axis("retention", RETENTION, default="all", suites=SUITES)

@@ -92,12 +92,15 @@ class Planner:
         for name, values in (("length", self.corpora[suite].lengths[:1]), ("model", tuple(self.models))):
             if not any(name in arm for arm in arms):
                 axes.setdefault(name, values)
+        if any(not self.applies(suite, name, values) for name, values in self.settings.axes.items()):
+            arms = ()
         if self.settings.judge != "none":
             axes["judge"] = (self.settings.judge,)
         if self.settings.repeats > 1:
             axes["repeat"] = tuple(range(self.settings.repeats))
         for name, values in self.settings.axes.items():
-            axes[name] = axis_values(name, values)
+            if arms:
+                axes[name] = axis_values(name, values)
         if ALL_LENGTHS in axes.get("length", ()):
             axes["length"] = self.corpora[suite].lengths
         for name, given in [*axes.items(), *((name, (value,)) for arm in arms for name, value in arm.items())]:
@@ -118,10 +121,29 @@ class Planner:
             split=declared.get("split", ""),
         )
 
+    def applies(self, suite: str, name: str, values: Sequence[str]) -> bool:
+        """Whether a suite's arms can have these values of an axis; what is known of no suite is a fault, not this."""
+        if name not in self.registry.axis_order:
+            return True
+        stateless = name != "state" or set(values) == {NO_STATE}
+        return name in self.registry.axes_of(suite) and (stateless or bool(self._scales(suite)))
+
+    def left_out(self) -> list[str]:
+        """Why suites have no cells at all: values of ``--bench-axis`` that their arms cannot have."""
+        return [
+            f"{suite} has no {'conversation states' if name == 'state' else f'axis {name!r}'}, so no cells with "
+            f"--bench-axis {name}={','.join(values)}"
+            for suite in self.corpora
+            for name, values in self.settings.axes.items()
+            if not self.applies(suite, name, values)
+        ]
+
     def check_axis(self, name: str, values: Sequence[Value], suite: str | None = None) -> None:
         """Raises ConfigError when the axis or one of its values does not exist."""
         if name not in self.registry.axis_order:
             raise ConfigError(f"no axis {name!r}; axes: {', '.join(self.registry.axis_order)}")
+        if suite is not None and name not in self.registry.axes_of(suite):
+            raise ConfigError(f"{suite} has no axis {name!r}; axes: {', '.join(self.registry.axes_of(suite))}")
         known = self.known_values(name, suite)
         for value in values:
             if name == "delivery":
@@ -169,7 +191,7 @@ class Planner:
         arms: dict[str, dict[Arm, bool]] = {}  # by length; an arm that is declared twice is one
         for values, chosen in itertools.product(itertools.product(*experiment.axes.values()), experiment.arms):
             table = {**dict(zip(names, values, strict=True)), **chosen}
-            arm = make_arm(table, self.registry.axis_order, self.registry.defaults)
+            arm = make_arm(table, self.registry.axes_of(experiment.suite), self.registry.defaults)
             core = any(all(arm[axis] == value for axis, value in wanted.items()) for wanted in experiment.core)
             arms.setdefault(str(arm["length"]), {})[arm] = core
             if arm["state"] != NO_STATE:

@@ -105,7 +105,7 @@ class Bench:
         if stage is not None and at is not None:
             values |= {"state": at, "length": stage.length}
             digest = stage.history
-        arm = make_arm(values, registry.axis_order, registry.defaults)
+        arm = make_arm(values, registry.axes_of(suite), registry.defaults)
         scorer = session_scorer(registry, suite, self._session.settings.scoring)
         stimulus = Stimulus(
             cell=f"{DIRECT}:{arm.key}-{sha256_json([asked.text, asked.date, digest])[:12]}",

@@ -112,7 +112,7 @@ def _against(baseline: Baseline, before: Iterable[Any], rows: Sequence[Row]) -> 
 
 def _next_repeat(planner: Planner, row: Row, repeats: int) -> Cell:
     """The same question under the same arm, asked as no planned cell is; a controller of workers has rows alone."""
-    axes = planner.registry.axis_order
+    axes = planner.registry.axes_of(row["suite"])
     values = {axis: row[f"arm.{axis}"] for axis in axes if f"arm.{axis}" in row}
     arm = make_arm({**values, "repeat": values["repeat"] + repeats}, axes, planner.registry.defaults)
     outlines = planner.corpora[row["suite"]].outline(arm.text("length"))

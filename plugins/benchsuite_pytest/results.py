@@ -29,6 +29,7 @@ class Results:
         self._problems: list[str] = []
         self._causes: Counter[str] = Counter()
         self._gate_lines: Sequence[str] = ()
+        self._unplanned: Sequence[str] = ()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -50,6 +51,7 @@ class Results:
         """Find what was not run, write the tables, hand all rows to third parties."""
         bench = self._session
         bench.complete(interrupted=_cut_short(session))
+        self._unplanned = bench.nothing_planned(session)
         if bench.store is not None:
             rows = list(bench.store.rows().values())
             self._causes = Counter(str(row["error.message"]) for row in rows if row["status"] == "error")
@@ -76,6 +78,8 @@ class Results:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         bench = self._session
         if bench.store is None:
+            for line in self._unplanned:
+                terminalreporter.write_line(f"benchsuite: {line}", red=True)
             return
         from benchsuite_reports.formats import as_text
 
@@ -121,6 +125,8 @@ class ExitStatus:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         bench = self._session
         if bench.refused:
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+        if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and bench.nothing_planned(session):
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
         if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and bench.settings.shard is not None:
             session.exitstatus = pytest.ExitCode.OK  # an empty shard is no fault

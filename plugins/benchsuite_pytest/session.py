@@ -351,6 +351,12 @@ class BenchSession:
 
     # --- the end ---
 
+    def nothing_planned(self, session: pytest.Session) -> list[str]:
+        """Why no test was there to run, where options left no suite a cell."""
+        if not self.is_bench_project or self.refused or session.testscollected:
+            return []
+        return self.prepared.planner.left_out()
+
     def complete(self, interrupted: bool) -> None:
         """Find planned cells without a row; a run that was cut short by its user is left open to be continued."""
         if self.store is not None and not interrupted:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from aiohttp import web
 from PIL import Image as PillowImage
 
@@ -24,6 +25,12 @@ SUMMARISED = "Summary of our conversation until now"
 WRITTEN = "We spoke of several things; the bees came first."
 Body = dict[str, Any]
 Row = dict[str, Any]
+
+
+def often(*values: Any) -> list[Any]:
+    """Further values of a parameter: their tests are slow ones, run by ``make test-slow``."""
+    each = (value if isinstance(value, tuple) else (value,) for value in values)
+    return [pytest.param(*value, marks=pytest.mark.slow) for value in each]
 
 
 def use_cases(project: Project, *names: str) -> None:

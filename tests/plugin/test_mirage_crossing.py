@@ -21,6 +21,7 @@ from .mirage_lab import (
     is_capture,
     is_probe,
     is_summary,
+    often,
     pictures,
     playing,
     rows_of,
@@ -74,7 +75,11 @@ def digests(images) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "delivery", ["direct", "pixels", "noimg", "deployed", "stored", "direct+noimg", "pixels+caption", "pixels+s384"]
+    "delivery",
+    [
+        *("direct+noimg", "deployed"),
+        *often("direct", "pixels", "noimg", "stored", "pixels+caption", "pixels+s384"),
+    ],
 )
 def test_a_delivery_at_a_state_is_that_of_context_and_memory(states, delivery):
     """The oracle brings back the gold turn of what can be answered, among three; they stand before the question."""
@@ -116,8 +121,8 @@ def test_a_delivery_at_a_state_is_that_of_context_and_memory(states, delivery):
             assert set(digests(memory)).isdisjoint(digests(shown))
 
 
-@pytest.mark.parametrize("state", ["S1-d0", "S2"])
-@pytest.mark.parametrize(("retrieval", "count"), [("recency", 3), ("random", 3), ("full", 0), ("none", 0)])
+@pytest.mark.parametrize("state", [*often("S1-d0"), "S2"])
+@pytest.mark.parametrize(("retrieval", "count"), [("recency", 3), *often(("random", 3), ("full", 0)), ("none", 0)])
 def test_a_retrieval_at_a_state_stands_before_the_question(states, retrieval, count, state):
     """After a compaction it brings back what the summary replaced; what the compaction wrote is no memory."""
     bodies = ask(states, state=state, retrieval=retrieval, delivery="pixels", k="3")
@@ -170,7 +175,7 @@ def test_deliveries_at_a_state_are_a_contrast_of_matched_pairs(states):
             assert done == of != "0", row
 
 
-@pytest.mark.parametrize(("retention", "shown"), [("all", 6), ("recent3", 2), ("none", 0)])
+@pytest.mark.parametrize(("retention", "shown"), [*often(("all", 6), ("none", 0)), ("recent3", 2)])
 def test_pictures_that_are_not_retained_leave_a_stub(states, retention, shown):
     """At S1-d0 the planting has just ended; three turns back two or three of its six pictures stand."""
     bodies = ask(states, state="S1-d0", retention=retention)
@@ -184,8 +189,8 @@ def test_pictures_that_are_not_retained_leave_a_stub(states, retention, shown):
         assert row["n_images"] == len(images_in(bodies[0]))
 
 
-@pytest.mark.parametrize("recall", ["intact", "compacted", "norecall"])
-@pytest.mark.parametrize("delivery", ["direct", "direct+noimg"])
+@pytest.mark.parametrize("recall", ["intact", *often("compacted", "norecall")])
+@pytest.mark.parametrize("delivery", [*often("direct"), "direct+noimg"])
 def test_what_tools_bring_back_is_that_of_recall_and_delivery(states, endpoint, recall, delivery):
     artifact = MAIN["artifacts"][0]["id"]
 

@@ -17,6 +17,7 @@ from .mirage_lab import (
     is_capture,
     is_probe,
     is_summary,
+    often,
     playing,
     reference_count,
     rows_of,
@@ -43,7 +44,7 @@ def states_of(project, bodies):
     ]
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers", [*often(0), 2])
 def test_the_papers_depths_are_what_is_sent(project, endpoint, workers):
     use_cases(project, "test_states")
     endpoint.script = playing(lambda body: said(NOTHING, usage_of(body)))
@@ -106,7 +107,7 @@ def test_what_the_endpoint_does_not_count_is_not_reported(project, endpoint):
         assert not [name for name in row if name.startswith("scores.eit")]
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers", [0, *often(2)])
 def test_two_models_are_asked_at_the_same_checkpoints(project, endpoint, workers):
     """The second model is another name at the same endpoint; only that name differs in what is sent."""
     use_cases(project, "test_states")
