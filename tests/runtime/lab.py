@@ -78,7 +78,7 @@ class Lab:
             {MODEL.name: MODEL},
             asker,
             ImageDesk(self.folder / "image"),
-            None,  # type: ignore[arg-type]  # nothing here embeds
+            None,  # nothing here embeds
             lambda line, request: self.calls.append(line),
             run={"id": "here"},
         )
