@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from benchsuite.scoring.numerals import MULTIPLIERS
-from benchsuite.scoring.tokens import Token, contains, f1, plain, tokens_of
+from benchsuite.scoring.tokens import contains, f1, plain, tokens_of
 from benchsuite.scoring.units import UNITS, go_together
 
 NONE = "NONE"
@@ -71,20 +71,6 @@ class _Quantity:
 def is_none(text: str) -> bool:
     """Whether a field says NONE, whatever its case, quotes and brackets."""
     return "".join(c for c in plain(text) if c.isalnum()) == "none"
-
-
-def normal_value(text: str) -> str:
-    """The text as it is compared: ``NONE``, a number with its unit, or tokens in one line.
-
-    Numbers stand without separators, idle zeros and words that multiply them, dates year first.
-    """
-    if is_none(text):
-        return NONE
-    prepared = _prepared(text)
-    quantity = _quantity(prepared, frozenset())
-    if quantity is not None:
-        return " ".join((format(_total(quantity).normalize(), "f"), *quantity.unit))
-    return " ".join(_written(token) for token in tokens_of(prepared))
 
 
 def values_equal(gold: str, answer: str, asked: str = "") -> bool:
@@ -155,9 +141,3 @@ def _total(quantity: _Quantity) -> Decimal:
 
 def _stem(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") else word
-
-
-def _written(token: Token) -> str:
-    if token.date is not None:
-        return "-".join(f"{part:02}" for part in token.date)
-    return token.text if token.value is None else format(token.value.normalize(), "f")

@@ -325,7 +325,8 @@ def _measured(agent: Agent, state: str, name: str) -> str:
     rows = [row for run in agent.runs(state) for row in run]
     found = [value for row in rows if (value := number_of(row, name)) is not None]
     if not found:
-        return _NOT
+        failed = name == "eit_capture" and any(number_of(row, "eit_capture_failed") for row in rows)
+        return "the call failed" if failed else _NOT
     low, high = min(found), max(found)
     if low == high:
         return f"{low:,.0f}"

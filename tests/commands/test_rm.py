@@ -77,7 +77,7 @@ def test_one_that_is_refused_keeps_all(runs, tmp_path):
     assert "not a run in" in refused(runs, runs.bench_dir)
     assert "not a run in" in refused(runs, other / "..")
     assert "no run '7'" in refused(runs, 7)
-    assert "no run '../x'" in refused(runs, "../x")
+    assert "no run '../absent'" in refused(runs, "../absent")
     assert "'b' is the name of 1 runs: say which, of 0002_nogit_b" in refused(runs, "b")
     (runs.folder / "0009_nogit_link").symlink_to(elsewhere)
     assert "a link" in refused(runs, 9)

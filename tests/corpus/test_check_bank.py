@@ -21,7 +21,8 @@ from benchsuite.corpus.model import Turn
 from benchsuite.delivery.images import decode
 from benchsuite.errors import ConfigError, DataError
 
-PAGE = Path(__file__).parents[2] / "docs" / "mirage-bank.md"
+from .conftest import write_bank
+
 Raw = dict[str, Any]
 
 
@@ -34,28 +35,17 @@ PLAIN = Measures("words", words, lambda bank, split, scale, state: Reached(100, 
 
 
 @pytest.fixture
-def raw() -> Raw:
-    """The example of the page."""
-    (example,) = re.findall(r"```json\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    made: Raw = json.loads(example)
-    return made
+def raw(example_bank: Raw) -> Raw:
+    return example_bank
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    place = tmp_path / "mine"
-    (place / "images").mkdir(parents=True)
-    PillowImage.new("RGB", (40, 30), "teal").save(place / "images" / "ax_01.png")
-    return place
-
-
-def write(folder: Path, raw: object) -> Path:
-    (folder / "bank.json").write_text(raw if isinstance(raw, str) else json.dumps(raw))
-    return folder
+def folder(bank_folder: Path) -> Path:
+    return bank_folder
 
 
 def checked(folder: Path, raw: object, measures: Measures = PLAIN, split: str = "") -> Report:
-    return check_bank(BankPath(write(folder, raw) / "bank.json", split), decode, measures)
+    return check_bank(BankPath(write_bank(folder, raw) / "bank.json", split), decode, measures)
 
 
 def main(raw: Raw) -> Raw:
@@ -281,7 +271,7 @@ def test_the_suite_is_found_out_from_the_content(raw: Raw, folder: Path) -> None
         bank_path(str(folder))
     with pytest.raises(ConfigError, match="no such file or folder"):
         bank_path(str(folder / "none"))
-    write(folder, raw).joinpath("bank.json").rename(folder / "other.json")
+    write_bank(folder, raw).joinpath("bank.json").rename(folder / "other.json")
     assert bank_path(f"{folder / 'other.json'}#main") == BankPath(folder / "other.json", "main")
     (folder / "dataset_32k.json").write_text("[]")
     assert bank_path(str(folder)) is None
@@ -294,10 +284,10 @@ def test_the_suite_is_found_out_from_the_content(raw: Raw, folder: Path) -> None
 
 
 def test_the_command(raw: Raw, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert data_command(["check", str(write(folder, raw))]) == 0
+    assert data_command(["check", str(write_bank(folder, raw))]) == 0
     assert capsys.readouterr().out.endswith("\n0 errors, 1 note\n")
     main(raw)["probes"][0]["difficulty"] = "hard"
-    assert data_command(["check", str(write(folder, raw) / "bank.json")]) == 1
+    assert data_command(["check", str(write_bank(folder, raw) / "bank.json")]) == 1
     said = capsys.readouterr().out
     assert f"    {folder / 'bank.json'}: item mq_00000001: difficulty: 'hard' is unknown; there is: lookup, " in said
     with pytest.raises(ConfigError, match="no split 'moon'; there is: main, all"):

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image as PillowImage
 
 from benchsuite.corpus.codec import decode_script, encode_script
 from benchsuite.corpus.images import ImageIndex
@@ -22,29 +21,19 @@ from benchsuite.corpus.script import Scale, WorkspaceFile
 from benchsuite.corpus.store import IndexedCorpus, index_corpus, open_corpus
 from benchsuite.errors import ConfigError, DataError
 
-PAGE = Path(__file__).parents[2] / "docs" / "mirage-bank.md"
+from .conftest import write_bank
+
 Bank = dict[str, Any]
 
 
 @pytest.fixture
-def bank() -> Bank:
-    """The example of the page."""
-    (example,) = re.findall(r"```json\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    made: Bank = json.loads(example)
-    return made
+def bank(example_bank: Bank) -> Bank:
+    return example_bank
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    place = tmp_path / "mine"
-    (place / "images").mkdir(parents=True)
-    PillowImage.new("RGB", (40, 30), "teal").save(place / "images" / "ax_01.png")
-    return place
-
-
-def write(folder: Path, bank: object) -> Path:
-    (folder / "bank.json").write_text(bank if isinstance(bank, str) else json.dumps(bank))
-    return folder
+def folder(bank_folder: Path) -> Path:
+    return bank_folder
 
 
 def opened(spec: str, cache: Path) -> IndexedCorpus:
@@ -52,7 +41,7 @@ def opened(spec: str, cache: Path) -> IndexedCorpus:
 
 
 def test_the_example_of_the_page_is_a_bank(bank: Bank, folder: Path, tmp_path: Path) -> None:
-    corpus = opened(str(write(folder, bank)), tmp_path / "cache")
+    corpus = opened(str(write_bank(folder, bank)), tmp_path / "cache")
     assert (corpus.suite, corpus.name, corpus.bundled, corpus.lengths) == ("mirage", "mine", False, ("short", "long"))
     first, second = (corpus.question("short", outline.id) for outline in corpus.outline("short"))
     assert (first.id, first.type, first.gold, first.answerable) == ("mq_00000001", "value", "214.6", True)
@@ -65,7 +54,7 @@ def test_the_example_of_the_page_is_a_bank(bank: Bank, folder: Path, tmp_path: P
 
 
 def test_the_history_is_the_planting(bank: Bank, folder: Path, tmp_path: Path) -> None:
-    corpus = opened(str(write(folder, bank)), tmp_path / "cache")
+    corpus = opened(str(write_bank(folder, bank)), tmp_path / "cache")
     history = corpus.history(corpus.outline("short")[0].history_id)
     assert [(turn.id, turn.role, len(turn.images)) for turn in history.turns] == [
         ("t1", "user", 1),
@@ -79,7 +68,7 @@ def test_the_history_is_the_planting(bank: Bank, folder: Path, tmp_path: Path) -
 
 
 def test_the_script_is_read_back(bank: Bank, folder: Path, tmp_path: Path) -> None:
-    corpus = opened(str(write(folder, bank)), tmp_path / "cache")
+    corpus = opened(str(write_bank(folder, bank)), tmp_path / "cache")
     history_id = corpus.outline("short")[0].history_id
     script = corpus.script(history_id)
     assert script is not None
@@ -127,16 +116,16 @@ def test_another_process_reads_the_same_script(tmp_path: Path) -> None:
 
 
 def test_a_folder_and_its_file_are_one_corpus(bank: Bank, folder: Path, tmp_path: Path) -> None:
-    write(folder, bank)
+    write_bank(folder, bank)
     by_folder, by_file = (opened(str(path), tmp_path / "cache") for path in (folder, folder / "bank.json"))
     assert by_folder.digest == by_file.digest
     assert by_file.files.keys() == {"bank.json"}
 
 
 def test_a_change_of_the_bank_is_another_corpus(bank: Bank, folder: Path, tmp_path: Path) -> None:
-    one = opened(str(write(folder, bank)), tmp_path / "cache")
+    one = opened(str(write_bank(folder, bank)), tmp_path / "cache")
     bank["filler"][0]["turns"][0][0] = "Two tests are red."
-    other = opened(str(write(folder, bank)), tmp_path / "cache")
+    other = opened(str(write_bank(folder, bank)), tmp_path / "cache")
     assert one.digest != other.digest
     assert one.outline("short")[0].history_id == other.outline("short")[0].history_id
 
@@ -321,7 +310,7 @@ FAULTS: dict[str, tuple[Callable[[Bank], object], str]] = {
 def test_a_fault_is_one_line_with_file_item_and_field(fault: str, bank: Bank, folder: Path) -> None:
     spoil, problem = FAULTS[fault]
     spoil(bank)
-    write(folder, bank)
+    write_bank(folder, bank)
     with pytest.raises(DataError) as caught:
         _read(folder)
     line = str(caught.value)
@@ -343,33 +332,33 @@ def _read(folder: Path) -> None:
 )
 def test_a_file_that_is_no_bank(text: str, problem: str, folder: Path) -> None:
     with pytest.raises(DataError, match=problem):
-        mirage_source(str(write(folder, text)))
+        mirage_source(str(write_bank(folder, text)))
 
 
 def test_a_broken_picture_is_refused(bank: Bank, folder: Path) -> None:
     (folder / "images" / "ax_01.png").write_bytes(b"no picture")
     with pytest.raises(DataError, match=r"item ax_01: images\[0\]: ax_01\.png: not a PNG"):
-        _read(write(folder, bank))
+        _read(write_bank(folder, bank))
 
 
 @pytest.mark.parametrize("said", ["version 2.214.6", "1214.6 rows", "at 2:14.6", "214.65", "214 6"])
 def test_another_number_is_no_answer(said: str, bank: Bank, folder: Path) -> None:
     bank["filler"][0]["turns"][0][0] = said
-    _read(write(folder, bank))
+    _read(write_bank(folder, bank))
 
 
 def test_a_name_is_looked_for_as_words(bank: Bank, folder: Path) -> None:
     _probe(bank)["answer"] = "Oda Ferrand"
     bank["filler"][0]["turns"][0][0] = "the coda ferrand"
-    _read(write(folder, bank))
+    _read(write_bank(folder, bank))
     bank["filler"][0]["turns"][0][0] = "ask ODA  ferrand."
     with pytest.raises(DataError, match="the filler says 'Oda Ferrand'"):
-        _read(write(folder, bank))
+        _read(write_bank(folder, bank))
 
 
 def test_a_turn_may_show_other_pictures(bank: Bank, folder: Path, tmp_path: Path) -> None:
     _split(bank)["turns"][0]["images"] = []
-    corpus = opened(str(write(folder, bank)), tmp_path / "cache")
+    corpus = opened(str(write_bank(folder, bank)), tmp_path / "cache")
     history_id = corpus.outline("short")[0].history_id
     script = corpus.script(history_id)
     assert script is not None

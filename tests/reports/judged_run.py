@@ -6,15 +6,15 @@ import io
 import json
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 from PIL import Image as PillowImage
+
+from .scripted_endpoint import Body, answering, make_project, reply_of
 
 QUESTION = "q_eb8f0316"
 BROKEN = "q_eb8f0317"  # the endpoint refuses it
@@ -84,48 +84,22 @@ def judged_run(
     refused by the endpoint, which is there as long as this. Gives the bodies that it got for QUESTION."""
     bodies: list[dict[str, Any]] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def say(body: Body) -> tuple[int, Body]:
+        if BROKEN in json.dumps(body):
+            return 400, {"error": {"message": "no <i>such</i> thing"}}
+        bodies.append(body)
+        seen = "image_url" in json.dumps(body)
+        text = "VERDICT=1" if body["model"] == "grader" else answer if seen else "Insufficient information"
+        return 200, reply_of({"content": text})
 
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            if BROKEN in json.dumps(body):
-                self.say(400, {"error": {"message": "no <i>such</i> thing"}})
-                return
-            bodies.append(body)
-            seen = "image_url" in json.dumps(body)
-            text = "VERDICT=1" if body["model"] == "grader" else answer if seen else "Insufficient information"
-            message = {"role": "assistant", "content": text}
-            self.say(200, {"model": "scripted-1", "choices": [{"finish_reason": "stop", "message": message}]})
-
-        def say(self, status: int, reply: dict[str, Any]) -> None:
-            content = json.dumps(reply).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.daemon_threads = True
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        url = f"http://127.0.0.1:{server.server_port}"
+    with answering(say) as url:
         models = ("--bench-model", f"{url}#scripted", "--bench-judge", f"{url}#grader")
         _run_cases(folder, [corpus_item(question, hostile, last) for question in (QUESTION, BROKEN)], *models)
         yield bodies
-        server.shutdown()
-        thread.join(10)
 
 
 def _run_cases(folder: Path, items: list[dict[str, Any]], *args: str) -> None:
-    (folder / "cases").mkdir()
-    (folder / "cases" / "test_delivery.py").write_text(CASES)
-    (folder / "conftest.py").write_text('pytest_plugins = ["benchsuite_pytest", "benchsuite_pytest.fixtures"]')
-    (folder / "pytest.ini").write_text("[pytest]\nstrict = true\naddopts = --import-mode=importlib\n")
+    make_project(folder, "test_delivery.py", CASES)
     images = folder / "corpus" / "release_images"
     images.mkdir(parents=True)
     for name, data in PICTURES.items():

@@ -155,3 +155,9 @@ def test_bundled_corpora_and_the_embedded_reader_are_a_pipeline_check():
 
 def test_no_published_figure_stands_beside():
     assert any("No published figure" in note for note in build(mirage_state("g"), USERS).notes)
+
+
+def test_a_count_at_the_capture_that_failed_is_said_so():
+    rows = mirage_state("gm", "r", scores={"eit_capture": None, "eit_capture_failed": 1})
+    facts = dict(build(rows, USERS).blocks[0].facts)
+    assert facts["EIT at capture"] == "S1-d0 the call failed"

@@ -13,7 +13,7 @@ from benchsuite.outcome import WORDS
 from benchsuite.registry import Registry
 from benchsuite.scoring import mirage
 from benchsuite.scoring.mirage import SCORER, Reply3, canonical_source, parse_reply, score_probe
-from benchsuite.scoring.mirage_values import normal_value, values_equal
+from benchsuite.scoring.mirage_values import values_equal
 
 ALIASES = {
     "obj_1a2b": "obj_1a2b",
@@ -90,7 +90,6 @@ def test_no_text_is_too_odd(text):
     parse_reply(text)
     canonical_source(text, ALIASES)
     values_equal("42 ms", text)
-    normal_value(text)
 
 
 VALUE = st.text(st.characters(exclude_categories=("C", "Z"), exclude_characters="*`_~"), min_size=1, max_size=30)
@@ -298,28 +297,9 @@ def test_a_word_of_the_question_may_stand_as_a_unit(gold, answer, asked, expecte
     assert values_equal(gold, answer, asked) is expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("8,412.00 steps", "8412 step"),
-        ("$1,200", "1200 usd"),
-        ("$2.5M", "2500000 usd"),
-        ("The Teal Room!", "teal room"),
-        ("Feb 3, 2026", "2026-02-03"),
-        ("Aug", "august"),
-        ("Pier gate 4B", "pier gate 4b"),
-        (" none ", "NONE"),
-        ("100", "100"),
-    ],
-)
-def test_the_normal_form_of_a_value(text, expected):
-    assert normal_value(text) == expected
-
-
 @pytest.mark.parametrize("gold", sorted({gold for gold, _, _ in VALUES if gold}))
-def test_every_value_equals_itself_and_its_normal_form(gold):
+def test_every_value_equals_itself(gold):
     assert values_equal(gold, gold)
-    assert values_equal(gold, normal_value(gold))
 
 
 def probe(gold: str = "42 ms", answerable: bool = True, sources: tuple[str, ...] = ("obj_1a2b",)) -> Question:

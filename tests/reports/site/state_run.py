@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+
+from ..scripted_endpoint import Body, answering, make_project, reply_of
 
 STATES = ("S1-d0", "S1-d80k", "S2")
 QUESTIONS = 6
@@ -27,7 +26,6 @@ pytestmark = pytest.mark.mirage
 def test_states(outcome):
     pass
 """
-Body = dict[str, Any]
 
 
 def script(body: Body, endless: str) -> Body:
@@ -59,39 +57,17 @@ def state_run(folder: Path, endless: str) -> Iterator[list[Body]]:
     """A project in ``folder`` with one finished run. Gives the bodies of the probes."""
     bodies: list[Body] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def say(body: Body) -> tuple[int, Body]:
+        if "tools" in body and body.get("max_tokens") != 1:
+            bodies.append(body)
+        usage = {"prompt_tokens": 100 + len(body["messages"]), "completion_tokens": 9}
+        return 200, reply_of(script(body, endless), usage=usage)
 
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            if "tools" in body and body.get("max_tokens") != 1:
-                bodies.append(body)
-            reply = {"role": "assistant", **script(body, endless)}
-            usage = {"prompt_tokens": 100 + len(body["messages"]), "completion_tokens": 9}
-            said = {"model": "scripted-1", "choices": [{"finish_reason": "stop", "message": reply}], "usage": usage}
-            content = json.dumps(said).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.daemon_threads = True
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        (folder / "cases").mkdir()
-        (folder / "cases" / "test_states.py").write_text(CASES)
-        (folder / "conftest.py").write_text('pytest_plugins = ["benchsuite_pytest", "benchsuite_pytest.fixtures"]')
-        (folder / "pytest.ini").write_text("[pytest]\nstrict = true\naddopts = --import-mode=importlib\n")
+    with answering(say) as url:
+        make_project(folder, "test_states.py", CASES)
         command = [sys.executable, "-m", "pytest", "cases", "-p", "no:cacheprovider", "-n", "0", "--bench-model"]
-        command += [f"http://127.0.0.1:{server.server_port}#scripted", "--bench-limit", str(QUESTIONS)]
+        command += [f"{url}#scripted", "--bench-limit", str(QUESTIONS)]
         command += ["--bench-axis", "summariser=scripted", "--bench-corpus", "mirage=mirage-mini"]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=200)
         assert f"{QUESTIONS * len(STATES) * 2} passed" in done.stdout, done.stdout[-3000:] + done.stderr[-3000:]
         yield bodies
-        server.shutdown()
-        thread.join(10)
