@@ -47,7 +47,8 @@ def measured(project: Path, url: str, length: str) -> float:
     ratio = seen["span_s"] / waiting
     print(
         f"{length}: {seen['served']} requests, {seen['peak']} at once: the endpoint was busy for "
-        f"{seen['span_s']:.2f} s, {ratio:.1f} x the waiting (bar {BARS[length]}); the run took {asked:.1f} s, without requests {alone:.1f} s"
+        f"{seen['span_s']:.2f} s, {ratio:.1f} x the waiting (bar {BARS[length]}); "
+        f"the run took {asked:.1f} s, without requests {alone:.1f} s"
     )
     return ratio
 
